@@ -1,0 +1,77 @@
+"""Errors of the domain model, drawn as a tree.
+
+::
+
+    WarpwrightError              code, message, place
+    ├── DocumentError            bytes that are no document of ours (JSON, schema, version, unknown key)
+    ├── ProfileError             a hardware profile that lacks a number, a unit or a source
+    ├── GraphError               a kernel graph whose parts do not fit together
+    ├── PinError                 a pin that names nothing in the kernel, or has no legal value
+    ├── NotApplicable            a kernel that is legal but outside what a schedule can express
+    └── ForeignCode              IR that could run code we did not allow
+
+Every error carries a stable ``code`` (kebab case, never reworded, part of the API) and, where there is one, the ``place``:
+a JSON pointer, a profile path or a statement id.
+"""
+
+__all__ = [
+    "DocumentError",
+    "ForeignCode",
+    "GraphError",
+    "NotApplicable",
+    "PinError",
+    "ProfileError",
+    "WarpwrightError",
+]
+
+
+class WarpwrightError(Exception):
+    """Base of all expected errors; whoever catches it may show ``code``, ``message`` and ``place`` to a client."""
+
+    code: str = "warpwright-error"
+
+    def __init__(self, message: str, *, code: str | None = None, place: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        if code is not None:
+            self.code = code
+
+    def __str__(self) -> str:
+        return f"{self.message} (at {self.place})" if self.place else self.message
+
+
+class DocumentError(WarpwrightError):
+    """The bytes are no document of ours: not JSON, another schema or version, an unknown key, a wrong type."""
+
+    code = "document-invalid"
+
+
+class ProfileError(WarpwrightError):
+    """The hardware profile lacks a number, a unit, an origin or a source that somebody asked for."""
+
+    code = "profile-invalid"
+
+
+class GraphError(WarpwrightError):
+    """The kernel graph refers to an operation, buffer or scope that it does not hold."""
+
+    code = "graph-invalid"
+
+
+class PinError(WarpwrightError):
+    """A pin names nothing in this kernel or fixes a value no schedule may have."""
+
+    code = "pin-invalid"
+
+
+class NotApplicable(WarpwrightError):
+    """The kernel is legal, but no warp or buffer schedule can express it; it keeps its default schedule."""
+
+    code = "not-applicable"
+
+
+class ForeignCode(WarpwrightError):
+    """The IR could run code that is not on the allow list (extern or packed calls, imported source, unknown intrinsics)."""
+
+    code = "foreign-code"

@@ -1,0 +1,120 @@
+"""Verdict and certificate: what an engine says of a problem, and what is kept so that anyone can check it again.
+
+Unknown is never infeasible: only :class:`Infeasible` says that no schedule exists, and it names the families that clash.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from solver.domain.schedule import BufferSchedule, WarpSchedule
+
+__all__ = [
+    "Bound",
+    "Certificate",
+    "Conflict",
+    "Feasible",
+    "Infeasible",
+    "ProvenOptimal",
+    "Schedule",
+    "Unknown",
+    "Verdict",
+    "Violation",
+]
+
+Schedule = WarpSchedule | BufferSchedule
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken rule of a schedule: the family, the place and the numbers, for a person."""
+
+    family: str
+    rule: str
+    message: str
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A lower bound of the initiation interval and what gives it (``resource:tensor_core``, ``recurrence:k->v``, ...)."""
+
+    cycles: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Evidence stored beside a schedule. Times are in cycles of the profile's clock, work in the engine's own units.
+
+    ``verified`` is the verdict of :mod:`solver.verify` on this very schedule; ``digest`` fields identify what was solved.
+    """
+
+    initiation_interval_cycles: int | None
+    lower_bound: Bound
+    gap_cycles: int
+    schedule_length_cycles: int
+    on_chip_bytes: int
+    synchronisations: int
+    engine: str
+    engine_version: str
+    seed: int
+    work: int
+    work_limit: int
+    constraint_set: str
+    problem_digest: str
+    profile_digest: str
+    verified: bool
+    binding: tuple[str, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    oracle: str = ""
+    """What a vendor tool said of this plan, empty when none was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One member of an infeasibility core: a constraint family with the numbers, and the smallest change that helps."""
+
+    family: str
+    message: str
+    relaxation: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenOptimal:
+    """The schedule's objective equals a proven lower bound."""
+
+    schedule: Schedule
+    certificate: Certificate
+    status: Literal["proven_optimal"] = "proven_optimal"
+
+
+@dataclass(frozen=True, slots=True)
+class Feasible:
+    """A verified schedule without a proof that it is the best."""
+
+    schedule: Schedule
+    certificate: Certificate
+    status: Literal["feasible"] = "feasible"
+
+
+@dataclass(frozen=True, slots=True)
+class Infeasible:
+    """Proven: no schedule satisfies these families together (a minimised core where the engine gives one)."""
+
+    conflicts: tuple[Conflict, ...]
+    engine: str
+    status: Literal["infeasible"] = "infeasible"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The budget ended first. Says nothing about feasibility."""
+
+    reason: str
+    engine: str
+    work: int
+    status: Literal["unknown"] = "unknown"
+
+
+Verdict = ProvenOptimal | Feasible | Infeasible | Unknown
