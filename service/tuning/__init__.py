@@ -1,0 +1,45 @@
+"""Tuning without a database: IR in, ranked candidates out, every step behind the :class:`Toolchain` port.
+
+``service.jobs`` persists what comes out of here; the command line prints it.
+"""
+
+from service.tuning.events import CandidateEnded, Event, Phase, PhaseEntered, Proposed, StepStarted, VariantRead
+from service.tuning.request import Effort, TuneBudget, TuneRequest, Variant
+from service.tuning.result import (
+    BASELINES,
+    CandidateKind,
+    CandidateRecord,
+    Ending,
+    Failure,
+    Outcome,
+    Product,
+    RejectedStructure,
+    Step,
+    TuneResult,
+    VariantReport,
+)
+
+__all__ = [
+    "BASELINES",
+    "CandidateEnded",
+    "CandidateKind",
+    "CandidateRecord",
+    "Effort",
+    "Ending",
+    "Event",
+    "Failure",
+    "Outcome",
+    "Phase",
+    "PhaseEntered",
+    "Product",
+    "Proposed",
+    "RejectedStructure",
+    "Step",
+    "StepStarted",
+    "TuneBudget",
+    "TuneRequest",
+    "TuneResult",
+    "Variant",
+    "VariantRead",
+    "VariantReport",
+]
