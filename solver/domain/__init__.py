@@ -29,7 +29,7 @@ from solver.domain.kernel import (
     Unit,
     UnitUse,
 )
-from solver.domain.pins import BufferPin, DepthPin, PipelinePin, Pins, PlacementPin, RolePin, StagePin
+from solver.domain.pins import BufferPin, DepthPin, Pins, PipelinePin, PlacementPin, RolePin, StagePin
 from solver.domain.profile import HardwareProfile, Origin, Quantity
 from solver.domain.schedule import (
     BufferSchedule,
@@ -94,9 +94,9 @@ __all__ = [
     "OpRef",
     "Origin",
     "PinError",
+    "Pins",
     "Pipeline",
     "PipelinePin",
-    "Pins",
     "PlacementPin",
     "ProfileError",
     "ProvenOptimal",

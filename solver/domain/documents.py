@@ -5,7 +5,7 @@ The dataclasses stay plain; Pydantic is used here only, where bytes enter and le
 
 import json
 from dataclasses import is_dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -37,7 +37,7 @@ for _module in (identity, kernel, pins, profile, schedule, verdict):
             _value.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _adapter(document_type: Any) -> TypeAdapter[Any]:
     return TypeAdapter(document_type)
 
@@ -49,8 +49,9 @@ def schema_of(document_type: Any) -> str:
 
 def dump(document: Any) -> dict[str, Any]:
     """The document as JSON-ready values, ``schema`` first."""
-    adapter = _adapter(type(document))
-    return {"schema": SCHEMAS[type(document)], **adapter.dump_python(document, mode="json")}
+    document_type: Any = type(document)
+    adapter = _adapter(document_type)
+    return {"schema": SCHEMAS[document_type], **adapter.dump_python(document, mode="json")}
 
 
 def dumps(document: Any) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["BufferPin", "DepthPin", "PipelinePin", "PlacementPin", "Pins", "RolePin", "StagePin"]
+__all__ = ["BufferPin", "DepthPin", "Pins", "PipelinePin", "PlacementPin", "RolePin", "StagePin"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,76 @@
+# Warpwright's task runner: `make` or `make help` lists what it can do. Everything installs into .venv, nothing elsewhere.
+
+PYTHON ?= python3
+VENV   ?= .venv
+OUT    ?= out
+BIN    := $(VENV)/bin
+PY     := $(BIN)/python
+# Extra arguments for pip, such as an index of CPU-only torch wheels.
+PIP_ARGS ?=
+# nvcc comes from the package index only when the machine has none of its own.
+EXTRAS := kernels,cluster,postgres,dev$(if $(shell command -v nvcc 2>/dev/null),,$(comma)nvcc)
+comma  := ,
+SOURCES := warpwright service solver lowering migrations tests benchmarks examples
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-long check format sizes serve openapi differential chaos bench bench-service bench-solve bench-ranking clean
+
+help: ## Show this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.installed ## Make .venv and install everything that the tests and the demo need
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version) if sys.version_info < (3, 11) else None'
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@# torch first, by its exact pin, so that no other package pulls in a second one.
+	$(PY) -m pip install $(PIP_ARGS) -c constraints.txt torch==2.13.0
+	$(PY) -m pip install $(PIP_ARGS) -c constraints.txt -e '.[$(EXTRAS)]'
+	touch $@
+
+demo: setup ## Tune both example kernels for an H200: candidates, proof lines, HTML reports in out/
+	$(BIN)/warpwright tune examples/gemm.py --profile h200 --out $(OUT)/gemm
+	$(BIN)/warpwright tune examples/attention.py --profile h200 --out $(OUT)/attention
+	@echo "Reports: $(OUT)/gemm/report.html and $(OUT)/attention/report.html"
+
+test: setup ## Run the whole test suite (no GPU, no network, no root needed)
+	$(PY) -m pytest
+
+test-long: setup ## Run the tests marked slow as well
+	$(PY) -m pytest -m "slow or not slow"
+
+check: setup ## Linters and the strict type checker, as CI runs them
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## Format the sources and fix what the linter can fix
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+sizes: ## Print the size table of our modules
+	$(PYTHON) tests/unit/gates/module_sizes.py
+
+serve: setup ## Start the service and the dashboard on http://127.0.0.1:8753
+	$(BIN)/warpwright serve
+
+differential: setup ## Compare our acceptance of schedules with TileLang's own, at length
+	$(PY) -m benchmarks.differential
+
+chaos: setup ## Kill server, jobs and children at random moments and check that nothing is lost
+	$(PY) -m benchmarks.chaos
+
+bench: bench-solve bench-ranking bench-service ## All benchmarks that need no device
+
+bench-service: setup ## Load of the service: one JSON object
+	$(PY) -m benchmarks.service
+
+bench-solve: setup ## Solve times and proofs: one JSON object
+	$(PY) -m benchmarks.solve
+
+bench-ranking: setup ## Forecast against measured landscapes: one JSON object
+	$(PY) -m benchmarks.ranking
+
+clean: ## Remove build products and caches, keep .venv
+	rm -rf build dist $(OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
