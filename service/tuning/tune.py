@@ -1,0 +1,242 @@
+"""The orchestration: read, propose, verify, materialize, compile, measure, rank. No database, no HTTP, no clock but a budget.
+
+Everything that was verified and nothing else is lowered. A candidate that fails is a record with a reason; only a fault
+of the whole tuning (no variant readable) ends it without an answer.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+
+from service.tuning.build import Plan, build, skipped
+from service.tuning.events import CandidateEnded, Event, Phase, PhaseEntered, Proposed, StepStarted, VariantRead
+from service.tuning.identity import candidate_id
+from service.tuning.ranking import best_of, note_of
+from service.tuning.request import TuneRequest
+from service.tuning.result import (
+    BASELINES,
+    CandidateKind,
+    CandidateRecord,
+    Ending,
+    Failure,
+    Outcome,
+    Step,
+    TuneResult,
+    VariantReport,
+)
+from service.tuning.toolchain import (
+    BuiltCandidate,
+    KernelRead,
+    Measurement,
+    Patience,
+    Proposals,
+    StepFailed,
+    Stop,
+    Toolchain,
+)
+from solver.domain import NotApplicable, TargetFamily, WarpwrightError
+
+__all__ = ["tune"]
+
+_READ_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class _Run:
+    """State of one tuning: what is fixed, and what has ended so far."""
+
+    request: TuneRequest
+    toolchain: Toolchain
+    emit: Callable[[Event], None]
+    stop: Stop
+    deadline: float
+    records: dict[str, CandidateRecord]
+    total: int = 0
+
+    def patience(self, seconds: float) -> Patience:
+        return Patience(seconds=seconds, deadline=self.deadline, stop=self.stop)
+
+    def over(self) -> bool:
+        if time.monotonic() >= self.deadline:
+            self.stop.raise_flag("budget")
+        return self.stop.is_raised()
+
+    def ended(self, record: CandidateRecord) -> None:
+        self.records[record.id] = record
+        self.emit(CandidateEnded(record, done=len(self.records), total=self.total))
+
+
+def tune(
+    request: TuneRequest,
+    *,
+    events: Callable[[Event], None],
+    toolchain: Toolchain,
+    stop: Stop | None = None,
+    known: Mapping[str, CandidateRecord] | None = None,
+    parallel: int = 1,
+) -> TuneResult:
+    """Tune one kernel or family.
+
+    Args:
+        request: what to tune, for what, and how long.
+        events: called from this thread only, in order, before the function goes on; a candidate's event carries its
+            complete record, so that whoever listens can commit it at once.
+        toolchain: what does the work.
+        stop: raised from outside to end early; the answer is then partial.
+        known: records of candidates by id that need not be built again (an earlier attempt, or another job's).
+        parallel: candidates that are built at the same time.
+
+    Raises:
+        WarpwrightError: no variant could be read; the first variant's refusal.
+        StepFailed: the toolchain failed before any candidate existed.
+    """
+    run = _Run(
+        request=request,
+        toolchain=toolchain,
+        emit=events,
+        stop=stop or Stop(),
+        deadline=time.monotonic() + request.budget.wall_seconds,
+        records={},
+    )
+    run.emit(PhaseEntered(Phase.SOLVING))
+    kernels, variants, not_applicable = _read(run)
+    proposals = Proposals((), unknown="stopped") if run.over() else _propose(run, kernels)
+    plans = _plans(
+        run, kernels, proposals, baseline_variant=0 if 0 in kernels or not_applicable else min(kernels, default=0)
+    )
+    run.total = len(plans)
+    run.emit(Proposed(total=len(plans), rejected=len(proposals.rejected)))
+    run.emit(PhaseEntered(Phase.BUILDING))
+    _build_all(run, plans, known or {}, parallel)
+    _measure_all(run)
+    records = tuple(run.records.values())
+    best = best_of(records)
+    return TuneResult(
+        ending=_ending(kernels, proposals),
+        best=best.id if best else None,
+        candidates=records,
+        variants=variants,
+        rejected=proposals.rejected,
+        partial=run.stop.is_raised(),
+        stopped_by=run.stop.reason,
+        note=note_of(best),
+        failure=not_applicable,
+    )
+
+
+def _read(run: _Run) -> tuple[dict[int, KernelRead], tuple[VariantReport, ...], Failure | None]:
+    kernels: dict[int, KernelRead] = {}
+    reports: list[VariantReport] = []
+    first_refusal: WarpwrightError | None = None
+    not_applicable: Failure | None = None
+    for number, variant in enumerate(run.request.variants):
+        if number and run.over():
+            break
+        try:
+            kernel = run.toolchain.read(variant.ir, run.request.profile, run.patience(_READ_SECONDS))
+        except WarpwrightError as error:
+            failure = Failure(error.code, error.message, error.place)
+            first_refusal = first_refusal or error
+            if number == 0 and isinstance(error, NotApplicable):
+                not_applicable = failure
+            report = VariantReport(number, variant.params, failure=failure)
+        else:
+            kernels[number] = kernel
+            report = VariantReport(number, variant.params, kernel=kernel.graph.name, ir_hash=kernel.ir_hash)
+        reports.append(report)
+        run.emit(VariantRead(report))
+    if not kernels and not_applicable is None and first_refusal is not None:
+        raise first_refusal
+    return kernels, tuple(reports), None if kernels else not_applicable
+
+
+def _propose(run: _Run, kernels: Mapping[int, KernelRead]) -> Proposals:
+    if not kernels:
+        return Proposals(())
+    return run.toolchain.propose(kernels, run.request, run.patience(run.request.budget.solve_seconds))
+
+
+def _plans(
+    run: _Run, kernels: Mapping[int, KernelRead], proposals: Proposals, baseline_variant: int
+) -> tuple[Plan, ...]:
+    """Baselines of the user's default first (they are the yardstick), then proposals, best forecast first."""
+    family = run.request.profile.family
+    kinds = BASELINES if family is TargetFamily.CUDA else (CandidateKind.DEFAULT,)
+    kernel = kernels.get(baseline_variant)
+    # A kernel that no schedule can express has no graph and no structural hash here: its text stands for it.
+    ir = run.request.variants[baseline_variant].ir
+    plans = {
+        plan.id: plan
+        for plan in (
+            Plan(
+                id=candidate_id(kernel.ir_hash if kernel else ir, kind, None),
+                variant=baseline_variant,
+                kind=kind,
+                kernel=kernel,
+                forecast_ns=run.toolchain.forecast(kernel, kind, run.request.profile) if kernel else None,
+            )
+            for kind in kinds
+        )
+    }
+    for proposal in proposals.schedules:
+        kernel = kernels[proposal.variant]
+        plan = Plan(
+            id=candidate_id(kernel.ir_hash, CandidateKind.SCHEDULED, proposal.schedule),
+            variant=proposal.variant,
+            kind=CandidateKind.SCHEDULED,
+            kernel=kernel,
+            forecast_ns=proposal.forecast_ns,
+            proposal=proposal,
+        )
+        plans.setdefault(plan.id, plan)
+    return tuple(plans.values())
+
+
+def _build_all(run: _Run, plans: Sequence[Plan], known: Mapping[str, CandidateRecord], parallel: int) -> None:
+    waiting = [plan for plan in plans if plan.id not in known]
+    for plan in plans:
+        if plan.id in known:
+            run.ended(known[plan.id])
+    with ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="build") as pool:
+        running: set[Future[CandidateRecord]] = set()
+        while waiting or running:
+            while waiting and len(running) < parallel and not run.over():
+                plan = waiting.pop(0)
+                run.emit(StepStarted(plan.id, Step.COMPILE))
+                running.add(pool.submit(build, run.request, plan, run.toolchain, run.patience))
+            if not running:
+                break
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=lambda f: f.result().id):
+                run.ended(future.result())
+    for plan in waiting:
+        run.ended(skipped(plan, run.stop.reason))
+
+
+def _measure_all(run: _Run) -> None:
+    built = [r for r in run.records.values() if r.outcome is Outcome.COMPILED and not r.not_honoured]
+    if not run.request.measure or not built or run.over() or not run.toolchain.measures(run.request.profile):
+        return
+    run.emit(PhaseEntered(Phase.MEASURING))
+    candidates = [BuiltCandidate(r.id, r.kind, r.variant, r.report, r.products) for r in built]
+    irs = [variant.ir for variant in run.request.variants]
+    patience = run.patience(run.request.budget.measure_seconds * len(candidates))
+    for candidate, outcome in run.toolchain.measure(candidates, irs, run.request.profile, patience):
+        run.ended(_measured(run.records[candidate], outcome))
+
+
+def _measured(record: CandidateRecord, outcome: Measurement | StepFailed) -> CandidateRecord:
+    if isinstance(outcome, StepFailed):
+        return replace(record, outcome=outcome.outcome, failure=outcome.failure, measurement=outcome.report)
+    return replace(
+        record, outcome=Outcome.MEASURED, measured_ns=outcome.nanoseconds, measurement=outcome.record, failure=None
+    )
+
+
+def _ending(kernels: Mapping[int, KernelRead], proposals: Proposals) -> Ending:
+    if not kernels:
+        return Ending.NOT_APPLICABLE
+    if proposals.schedules:
+        return Ending.TUNED
+    return Ending.UNKNOWN if proposals.unknown else Ending.INFEASIBLE
