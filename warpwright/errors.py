@@ -1,0 +1,42 @@
+"""Errors that the package raises to users, drawn as a tree.
+
+::
+
+    WarpwrightError (solver.domain)
+    ├── KernelFileError          the kernel file holds no kernel we can read; says which and where
+    ├── ServerError              the server answered with a problem document
+    │   └── ServerUnreachable    nobody answered, or not in time
+    └── LockError                a lock file that is missing, damaged, or does not fit what is being built
+"""
+
+from solver.domain.errors import WarpwrightError
+
+__all__ = ["KernelFileError", "LockError", "ServerError", "ServerUnreachable"]
+
+
+class KernelFileError(WarpwrightError):
+    """The kernel file cannot be read: not there, no kernel, several kernels, arguments missing, or it raised."""
+
+    code = "kernel-file-invalid"
+
+
+class ServerError(WarpwrightError):
+    """The server answered with a problem document; ``status`` is the HTTP status and ``code`` the problem's own."""
+
+    code = "server-error"
+
+    def __init__(self, message: str, *, status: int = 0, code: str | None = None, place: str | None = None) -> None:
+        super().__init__(message, code=code, place=place)
+        self.status = status
+
+
+class ServerUnreachable(ServerError):
+    """No answer: connection refused, name unknown, or time over."""
+
+    code = "server-unreachable"
+
+
+class LockError(WarpwrightError):
+    """The lock file is missing, damaged, or its digests differ from what is being built."""
+
+    code = "lock-mismatch"

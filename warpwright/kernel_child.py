@@ -1,0 +1,199 @@
+"""Runs a user's kernel file and saves the IR of every variant. Imports TileLang: runs in a child on the user's side only.
+
+Expected faults of the file come back as :class:`KernelFileError` with the user's own traceback, never ours.
+"""
+
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from warpwright.errors import KernelFileError
+
+__all__ = ["read"]
+
+FACTORY = "kernel"
+FAMILY = "VARIANTS"
+
+
+def read(payload: dict[str, Any]) -> dict[str, Any]:
+    """``{"path", "function", "set"}`` to ``{"name", "variants": [{"params", "ir"}]}``; the first variant is the default.
+
+    Raises:
+        KernelFileError: codes ``kernel-file-missing``, ``-raised``, ``-no-kernel``, ``-several-kernels``,
+            ``-needs-arguments``, ``-not-a-kernel``.
+    """
+    path = Path(payload["path"])
+    given: dict[str, Any] = dict(payload.get("set") or {})
+    module = _run_file(path)
+    name, target = _choose(module, path, payload.get("function"))
+    families = module.get(FAMILY) if name == FACTORY or payload.get("function") is None else None
+    variants = [
+        {"params": params, "ir": _ir(_make(target, params, path, name), path, name)}
+        for params in _parameters(target, families, given, path)
+    ]
+    return {"name": _kernel_name(variants[0]["ir"], name), "variants": variants}
+
+
+def _run_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise KernelFileError(f"there is no file {path}", code="kernel-file-missing", place=str(path))
+    sys.path.insert(0, str(path.parent.resolve()))
+    spec = importlib.util.spec_from_file_location("warpwright_kernel_file", path)
+    if spec is None or spec.loader is None:
+        raise KernelFileError(f"{path.name} is no Python file", code="kernel-file-no-kernel", place=str(path))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    loader = spec.loader
+    _guarded(lambda: loader.exec_module(module), path)
+    return vars(module)
+
+
+def _choose(module: Mapping[str, Any], path: Path, function: str | None) -> tuple[str, Any]:
+    """The object that makes the kernel: the one asked for, the family's factory, or the only kernel of the file."""
+    if function is not None:
+        if function not in module:
+            raise KernelFileError(
+                f"{path.name} has no {function!r}; it has {_listed(_kernels(module))}",
+                code="kernel-file-no-kernel",
+                place=str(path),
+            )
+        return function, module[function]
+    if FACTORY in module and (FAMILY in module or not _is_prim_func(module[FACTORY])):
+        return FACTORY, module[FACTORY]
+    found = _kernels(module)
+    if len(found) == 1:
+        return next(iter(found.items()))
+    if not found:
+        raise KernelFileError(
+            f"{path.name} defines no kernel: no @T.prim_func or @tilelang.jit at its top level, and no function "
+            f"{FACTORY}(...) that returns one; name yours with --function",
+            code="kernel-file-no-kernel",
+            place=str(path),
+        )
+    raise KernelFileError(
+        f"{path.name} defines {len(found)} kernels ({_listed(found)}); choose one with --function",
+        code="kernel-file-several-kernels",
+        place=str(path),
+    )
+
+
+def _kernels(module: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in module.items()
+        if not name.startswith("_") and (_is_prim_func(value) or _is_jit(value) or _is_autotune(value))
+    }
+
+
+def _parameters(target: Any, families: Any, given: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
+    """The parameter sets of the family, the user's ``--set`` on top of each, without repetitions."""
+    if families is None and _is_autotune(target):
+        families = target.configs() if callable(target.configs) else target.configs
+    if families is None:
+        return [dict(given)]
+    if not isinstance(families, Iterable) or not all(isinstance(entry, Mapping) for entry in families):
+        raise KernelFileError(f"{FAMILY} must be a list of dictionaries", code="kernel-file-bad-family", place=str(path))
+    merged: list[dict[str, Any]] = []
+    for entry in families:
+        params = {**entry, **given}
+        if params not in merged:
+            merged.append(params)
+    if not merged:
+        raise KernelFileError(f"{FAMILY} is empty", code="kernel-file-bad-family", place=str(path))
+    return merged
+
+
+def _make(target: Any, params: Mapping[str, Any], path: Path, name: str) -> Any:
+    """The PrimFunc that the target stands for under these parameters."""
+    if _is_prim_func(target):
+        if params:
+            raise KernelFileError(
+                f"{name} is a finished kernel and takes no parameters", code="kernel-file-needs-arguments", place=str(path)
+            )
+        return target
+    if _is_autotune(target):
+        target = target.jit_impl
+    if not callable(target):
+        raise KernelFileError(f"{name} is no kernel", code="kernel-file-not-a-kernel", place=str(path))
+    _check_arguments(target, params, path, name)
+    make: Callable[..., Any] = target.get_tir if _is_jit(target) else target
+    made = _guarded(lambda: make(**params), path)
+    return _guarded(made.get_tir, path) if _is_jit(made) else made
+
+
+def _check_arguments(target: Any, params: Mapping[str, Any], path: Path, name: str) -> None:
+    signature = target.signature if _is_jit(target) else inspect.signature(target)
+    try:
+        signature.bind(**params)
+    except TypeError as error:
+        needed = ", ".join(str(parameter) for parameter in signature.parameters.values())
+        raise KernelFileError(
+            f"{name}({needed}): {error}; give values with --set NAME=VALUE",
+            code="kernel-file-needs-arguments",
+            place=str(path),
+        ) from None
+
+
+def _ir(made: Any, path: Path, name: str) -> str:
+    from tilelang import tvm
+
+    if not _is_prim_func(made):
+        raise KernelFileError(
+            f"{name} gave a {type(made).__name__}, not a @T.prim_func", code="kernel-file-not-a-kernel", place=str(path)
+        )
+    text: str = tvm.ir.save_json(made)
+    return text
+
+
+def _kernel_name(ir: str, fallback: str) -> str:
+    """The kernel's symbol, as the IR has it."""
+    from tilelang import tvm
+
+    attributes = tvm.ir.load_json(ir).attrs
+    symbol = attributes.get("global_symbol") if attributes is not None else None
+    return str(symbol) if symbol is not None else fallback
+
+
+def _guarded(run: Callable[[], Any], path: Path) -> Any:
+    """Runs the user's code; whatever it raises becomes an error that shows the user's own lines only."""
+    try:
+        return run()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the user's code may raise anything, SystemExit included
+        frames = traceback.extract_tb(error.__traceback__)
+        mine = [frame for frame in frames if Path(frame.filename).resolve().parent == path.resolve().parent]
+        shown = traceback.StackSummary.from_list(mine or frames[-3:]).format()
+        line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else (mine[-1].lineno if mine else None)
+        summary = "".join(traceback.format_exception_only(error)).strip()
+        raise KernelFileError(
+            f"{path.name} raised {summary}\n{''.join(shown).rstrip()}".rstrip(),
+            code="kernel-file-raised",
+            place=f"{path}:{line}" if line else str(path),
+        ) from None
+
+
+def _is_prim_func(value: Any) -> bool:
+    from tilelang import tvm
+
+    return isinstance(value, tvm.tirx.PrimFunc)
+
+
+def _is_jit(value: Any) -> bool:
+    from tilelang.jit import JITImpl
+
+    return isinstance(value, JITImpl)
+
+
+def _is_autotune(value: Any) -> bool:
+    from tilelang.autotuner.tuner import AutoTuneImpl
+
+    return isinstance(value, AutoTuneImpl)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "no kernels"

@@ -1,0 +1,113 @@
+"""Kernel files: a user's TileLang Python or saved IR becomes a named family of variants. Python runs in a child, here on the user's side.
+
+Conventions of a Python file: top-level ``@T.prim_func`` or ``@tilelang.jit`` kernels; or a factory ``kernel(**params)`` with an
+optional ``VARIANTS`` list of parameter sets, the first being the default; ``@tilelang.autotune`` brings its ``configs``.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from warpwright.errors import KernelFileError
+
+__all__ = ["KernelFile", "KernelVariant", "parse_setting", "read_kernel_file"]
+
+READ_SECONDS = 300.0
+READ_MEMORY_BYTES = 8 << 30
+IR_LIMIT_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class KernelVariant:
+    """One member of the family: its parameters and its IR (``tvm.ir.save_json`` text)."""
+
+    ir: str
+    params: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFile:
+    """What a file gave: the kernel's name and its variants, the default first."""
+
+    name: str
+    variants: tuple[KernelVariant, ...]
+
+
+def read_kernel_file(
+    path: str | Path, *, function: str | None = None, settings: Mapping[str, JsonValue] | None = None
+) -> KernelFile:
+    """Reads ``FILE.py`` (in a child) or IR JSON.
+
+    Raises:
+        KernelFileError: with a stable code, the place, and for a file that raised, the user's own traceback.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise KernelFileError(f"there is no file {path}", code="kernel-file-missing", place=str(path))
+    if path.suffix != ".py":
+        return _read_ir(path)
+    return _read_python(path, function, dict(settings or {}))
+
+
+def parse_setting(text: str) -> tuple[str, JsonValue]:
+    """``NAME=VALUE`` with a JSON value, a bare word otherwise: ``BM=128``, ``causal=true``, ``dtype=bfloat16``.
+
+    Raises:
+        KernelFileError: ``setting-invalid``.
+    """
+    name, separator, value = text.partition("=")
+    if not separator or not name.isidentifier():
+        raise KernelFileError(f"{text!r} is not NAME=VALUE", code="setting-invalid", place="--set")
+    try:
+        parsed: JsonValue = json.loads({"True": "true", "False": "false", "None": "null"}.get(value, value))
+    except ValueError:
+        parsed = value
+    return name, parsed
+
+
+def _read_ir(path: Path) -> KernelFile:
+    size = path.stat().st_size
+    if size > IR_LIMIT_BYTES:
+        raise KernelFileError(
+            f"{path.name} has {size} bytes; IR of at most {IR_LIMIT_BYTES} is read", code="ir-too-large", place=str(path)
+        )
+    try:
+        text = path.read_text("utf-8")
+        json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise KernelFileError(f"{path.name} is not JSON: {error}", code="ir-not-json", place=str(path)) from error
+    return KernelFile(path.stem, (KernelVariant(text),))
+
+
+def _read_python(path: Path, function: str | None, settings: dict[str, JsonValue]) -> KernelFile:
+    from lowering.children import Limits, Raised, Refused, Returned, TimedOut, run_task
+
+    payload = {"path": os.path.abspath(path), "function": function, "set": settings}
+    limits = Limits(wall_seconds=READ_SECONDS, cpu_seconds=READ_SECONDS, memory_bytes=READ_MEMORY_BYTES)
+    reply = run_task("kernel_file.read", payload, limits)
+    match reply:
+        case Returned(value=value):
+            variants = tuple(KernelVariant(entry["ir"], entry["params"]) for entry in value["variants"])
+            return KernelFile(value["name"], variants)
+        case Refused(code=code, message=message, place=place):
+            raise KernelFileError(message, code=code, place=place)
+        case Raised(type="ModuleNotFoundError", message=message):
+            raise KernelFileError(
+                f"{message}: a Python kernel file needs TileLang (pip install 'warpwright[kernels]'); saved IR does not",
+                code="kernel-file-no-tilelang",
+                place=str(path),
+            )
+        case TimedOut():
+            raise KernelFileError(
+                f"{path.name} did not finish within {READ_SECONDS:g} s", code="kernel-file-timed-out", place=str(path)
+            )
+        case _:
+            raise KernelFileError(
+                f"reading {path.name} failed: {type(reply).__name__} {getattr(reply, 'message', '')}".rstrip(),
+                code="kernel-file-failed",
+                place=str(path),
+            )
