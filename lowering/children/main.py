@@ -1,0 +1,109 @@
+"""The child's side: reads tasks from one pipe, answers on another, one at a time, until the parent closes the pipe.
+
+Run as ``python -m lowering.children.main REQUEST_FD REPLY_FD LIFELINE_FD``; everything a task prints goes to stdout and stderr.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import importlib
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from lowering.children import emit
+from lowering.children.frames import encode, read_frame, write_frame
+from lowering.children.registry import TASKS
+from solver.domain.errors import WarpwrightError
+
+__all__ = ["main"]
+
+Task = Callable[[dict[str, Any]], dict[str, Any]]
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def main(request_fd: int, reply_fd: int, lifeline_fd: int) -> int:
+    """Serves tasks until the request pipe closes."""
+    _adopt_orphans()
+    _die_with_parent(lifeline_fd)
+    while True:
+        request = read_frame(request_fd)
+        if request is None:
+            return 0
+        try:
+            task = resolve(request["task"])
+        except Exception as error:  # noqa: BLE001 - an import error of a task's module is an answer, not a crash
+            write_frame(reply_fd, _failure(error))
+            continue
+        write_frame(reply_fd, {"kind": "started"})
+        if not request.get("warm", False):
+            emit.connect(lambda event: write_frame(reply_fd, {"kind": "event", "event": event}))
+            write_frame(reply_fd, _run(task, request))
+            emit.connect(None)
+        else:
+            write_frame(reply_fd, {"kind": "returned", "value": {}})
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def resolve(name: str) -> Task:
+    """The function of a registered task; WarpwrightError ``unknown-task`` for any other name."""
+    if name not in TASKS:
+        raise WarpwrightError(f"no task is called {name!r}", code="unknown-task", place=name)
+    module, function = TASKS[name].split(":")
+    task: Task = getattr(importlib.import_module(module), function)
+    return task
+
+
+def _run(task: Task, request: dict[str, Any]) -> dict[str, Any]:
+    scratch = tempfile.mkdtemp(prefix="task-", dir=os.environ.get("WARPWRIGHT_CHILD_SCRATCH"))
+    before = os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = tempfile.tempdir = scratch
+    os.environ["WARPWRIGHT_TRACE"] = str(request.get("trace") or "")
+    try:
+        value = task(request["payload"])
+        message = {"kind": "returned", "value": value}
+        encode(message)
+    except Exception as error:  # noqa: BLE001 - the parent decides what an unknown error means; the loop goes on
+        return _failure(error)
+    finally:
+        tempfile.tempdir = None
+        os.environ["TMPDIR"] = before or tempfile.gettempdir()
+        shutil.rmtree(scratch, ignore_errors=True)
+    return message
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    if isinstance(error, WarpwrightError):
+        return {"kind": "refused", "code": error.code, "message": error.message, "place": error.place}
+    if isinstance(error, MemoryError):
+        return {"kind": "memory"}
+    text = "".join(traceback.format_exception(error))
+    return {"kind": "raised", "type": type(error).__name__, "message": str(error)[:20_000], "trace": text[-20_000:]}
+
+
+def _adopt_orphans() -> None:
+    """Descendants whose own parent ends become our children, so that the supervisor's scan of the tree finds them."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _die_with_parent(fd: int) -> None:
+    """The kernel signals our whole process group when the parent's end of the lifeline closes.
+
+    Not ``PR_SET_PDEATHSIG``: that fires when the parent's *thread* ends, and pools spawn from threads. SIGIO's default action
+    ends a process even while native code holds the interpreter lock.
+    """
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(fd, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*(int(argument) for argument in sys.argv[1:4])))

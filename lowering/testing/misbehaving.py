@@ -1,0 +1,160 @@
+"""Tasks that misbehave in every way a compiler or a device runner has been seen to; run in children only."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from lowering.children.emit import emit
+from solver.domain.errors import NotApplicable
+
+__all__: list[str] = []
+
+Values = dict[str, Any]
+
+
+def echo(payload: Values) -> Values:
+    """Well behaved: answers what it was given, and who answered."""
+    sys.stdout.write(str(payload.get("print", "")) + "\n")
+    trace, marker = os.environ.get("WARPWRIGHT_TRACE", ""), os.environ.get("WARPWRIGHT_CHILD_ID", "")
+    return {"payload": payload, "pid": os.getpid(), "trace": trace, "marker": marker, "group": os.getpgrp()}
+
+
+def hang(payload: Values) -> Values:
+    """Sleeps for an hour, with SIGTERM ignored."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.write(1, b"about to hang\n")
+    time.sleep(3600)
+    return {}
+
+
+def spin(payload: Values) -> Values:
+    """Burns CPU in native code that holds the interpreter lock for seconds at a time, for ever."""
+    numbers = ctypes.create_string_buffer(os.urandom(4 << 20) * 8)
+    compare = ctypes.PyDLL(None).strcmp
+    while True:
+        ctypes.PyDLL(None).qsort(numbers, len(numbers) // 8, 8, compare)
+
+
+def freeze(payload: Values) -> Values:
+    """Blocks in native code that holds the interpreter lock and never returns: no Python signal handler can ever run."""
+    os.write(1, b"about to freeze\n")
+    ctypes.PyDLL(None).pause()
+    return {}
+
+
+def segfault(payload: Values) -> Values:
+    """Dies by SIGSEGV in native code."""
+    ctypes.string_at(0)
+    return {}
+
+
+def leave(payload: Values) -> Values:
+    """Ends the process without an answer."""
+    os._exit(int(payload.get("code", 3)))
+
+
+def allocate(payload: Values) -> Values:
+    """Takes memory, page by page, until somebody stops it; in a grandchild when ``fork`` is set."""
+    if payload.get("fork"):
+        subprocess.run([sys.executable, "-c", _ALLOCATE], check=False)
+        return {}
+    exec(_ALLOCATE, {})  # noqa: S102 - our own constant, shared with the grandchild
+    return {}
+
+
+_ALLOCATE = """
+import time
+held = []
+while sum(map(len, held)) < 2 << 30:
+    held.append(bytearray(b"x") * (16 << 20))
+    time.sleep(0.01)
+time.sleep(60)
+"""
+
+
+def orphan(payload: Values) -> Values:
+    """Answers at once but leaves a sleeper behind that has left the session and lost its parent."""
+    return {"sleeper": _sleeper()}
+
+
+def orphan_then_hang(payload: Values) -> Values:
+    """As a compile step whose grandchild outlives it: starts a sleeper, writes a temporary file, then hangs."""
+    with tempfile.NamedTemporaryFile(delete=False) as file:
+        file.write(b"left behind")
+    emit({"sleeper": _sleeper(), "file": file.name})
+    time.sleep(3600)
+    return {}
+
+
+def _sleeper() -> int:
+    script = (
+        "import os, time\n"
+        "if os.fork(): os._exit(0)\n"
+        "os.setsid()\n"
+        "print(os.getpid(), flush=True)\n"
+        "os.close(1)\n"
+        "time.sleep(3600)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True, text=True)
+    return int(run.stdout)
+
+
+def flood(payload: Values) -> Values:
+    """Prints gigabytes, past Python, straight to descriptor 1."""
+    line = b"y" * (1 << 16)
+    while True:
+        os.write(1, line)
+
+
+def flood_reply(payload: Values) -> Values:
+    """Answers with more than any limit allows."""
+    return {"text": "y" * int(payload["bytes"])}
+
+
+def scribble(payload: Values) -> Values:
+    """Writes bytes that are no frame into every descriptor it can find, as a confused native library may."""
+    for fd in range(3, 64):
+        try:
+            os.write(fd, b"\x00\x00\x00\x05hello" * 4)
+        except OSError:
+            continue
+    time.sleep(3600)
+    return {}
+
+
+def refuse(payload: Values) -> Values:
+    """Raises an expected error."""
+    raise NotApplicable("2-D thread blocks", code="threads-2d", place="/body")
+
+
+def fail(payload: Values) -> Values:
+    """Raises an error that nobody expected; or answers something that JSON cannot hold."""
+    if payload.get("nan"):
+        return {"time": float("nan")}
+    raise RuntimeError("an internal check failed: x > 0")
+
+
+def burn(payload: Values) -> Values:
+    """Uses CPU time for ever, in Python."""
+    while True:
+        pass
+
+
+def scratch(payload: Values) -> Values:
+    """Says where its temporary files go, and leaves one there."""
+    folder = tempfile.mkdtemp()
+    with open(os.path.join(folder, "left"), "w") as file:
+        file.write("x")
+    return {"folder": folder}
+
+
+def steps(payload: Values) -> Values:
+    """Emits one event a step."""
+    for step in range(int(payload["count"])):
+        emit({"step": step})
+    return {"count": payload["count"]}

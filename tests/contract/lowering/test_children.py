@@ -1,0 +1,258 @@
+"""The children port, held to its contract by tasks that misbehave in every way seen in the field."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from lowering.children import (
+    Cancelled,
+    ChildPool,
+    Crashed,
+    Limits,
+    OutOfMemory,
+    OutputExceeded,
+    ProtocolBroken,
+    Raised,
+    Refused,
+    Reply,
+    Returned,
+    TimedOut,
+    run_task,
+)
+
+LIMITS = Limits(wall_seconds=1.0, cpu_seconds=60, memory_bytes=300 << 20, output_bytes=4 << 20)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ChildPool]:
+    with ChildPool(1) as children:
+        yield children
+
+
+def gone(pid: int, seconds: float = 3.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def works(pool: ChildPool) -> bool:
+    reply = pool.run("testing.echo", {"n": 7}, LIMITS)
+    return isinstance(reply, Returned) and reply.value["payload"] == {"n": 7}
+
+
+def test_a_task_returns_json_and_its_prints_do_not_disturb_the_protocol(pool: ChildPool) -> None:
+    reply = pool.run("testing.echo", {"print": "hello from native code", "ü": [1, None, 2.5]}, LIMITS, trace="t-1")
+    assert isinstance(reply, Returned)
+    assert reply.value["payload"]["ü"] == [1, None, 2.5]
+    assert reply.value["trace"] == "t-1"
+    assert "hello from native code" in reply.output_tail
+
+
+def test_a_child_has_its_own_process_group_and_stays_warm(pool: ChildPool) -> None:
+    first, second = (pool.run("testing.echo", {}, LIMITS) for _ in range(2))
+    assert isinstance(first, Returned)
+    assert isinstance(second, Returned)
+    assert first.value["pid"] == second.value["pid"] == first.value["group"] != os.getpgrp()
+
+
+@pytest.mark.parametrize("task", ["testing.hang", "testing.spin", "testing.freeze"])
+def test_a_hang_is_killed_at_its_limit_and_replaced(pool: ChildPool, task: str) -> None:
+    begun = time.monotonic()
+    reply = pool.run(task, {}, LIMITS)
+    assert isinstance(reply, TimedOut)
+    assert reply.clock == "wall"
+    assert time.monotonic() - begun < 4.0
+    assert works(pool)
+
+
+def test_the_cpu_clock_counts_work_not_waiting(pool: ChildPool) -> None:
+    limits = Limits(wall_seconds=20, cpu_seconds=0.5, memory_bytes=LIMITS.memory_bytes)
+    reply = pool.run("testing.burn", {}, limits)
+    assert isinstance(reply, TimedOut)
+    assert reply.clock == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [("testing.segfault", (None, signal.SIGSEGV)), ("testing.exit", (3, None))],
+)
+def test_a_crash_is_reported_with_its_cause(
+    pool: ChildPool, task: str, expected: tuple[int | None, int | None]
+) -> None:
+    reply = pool.run(task, {"code": 3}, LIMITS)
+    assert isinstance(reply, Crashed)
+    assert (reply.exit_code, reply.signal) == expected
+    assert works(pool)
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_memory_of_the_whole_tree_is_bounded(pool: ChildPool, fork: bool) -> None:
+    limits = Limits(wall_seconds=30, memory_bytes=200 << 20)
+    reply = pool.run("testing.allocate", {"fork": fork}, limits)
+    assert isinstance(reply, OutOfMemory)
+    assert reply.used_bytes > reply.limit_bytes == 200 << 20
+    assert works(pool)
+
+
+def test_a_sleeper_left_behind_by_a_good_task_is_ended(pool: ChildPool) -> None:
+    reply = pool.run("testing.orphan", {}, LIMITS)
+    assert isinstance(reply, Returned)
+    assert gone(reply.value["sleeper"])
+    assert works(pool)
+
+
+def test_grandchildren_and_temporary_files_die_with_a_timed_out_task(pool: ChildPool) -> None:
+    events: list[dict[str, Any]] = []
+    reply = pool.run("testing.orphan_then_hang", {}, LIMITS, on_event=events.append)
+    assert isinstance(reply, TimedOut)
+    assert gone(events[0]["sleeper"])
+    assert not Path(events[0]["file"]).exists()
+
+
+def test_temporary_files_of_a_good_task_are_removed_too(pool: ChildPool) -> None:
+    reply = pool.run("testing.scratch", {}, LIMITS)
+    assert isinstance(reply, Returned)
+    assert not Path(reply.value["folder"]).exists()
+
+
+@pytest.mark.parametrize(("task", "payload"), [("testing.flood", {}), ("testing.flood_reply", {"bytes": 5 << 20})])
+def test_output_is_bounded(pool: ChildPool, task: str, payload: dict[str, Any]) -> None:
+    reply = pool.run(task, payload, Limits(wall_seconds=20, output_bytes=4 << 20))
+    assert isinstance(reply, OutputExceeded)
+    assert works(pool)
+
+
+def test_bytes_that_are_no_frame_are_an_infrastructure_answer(pool: ChildPool) -> None:
+    assert isinstance(pool.run("testing.scribble", {}, LIMITS), ProtocolBroken)
+    assert works(pool)
+
+
+def test_expected_and_unexpected_errors_come_back_apart(pool: ChildPool) -> None:
+    assert pool.run("testing.refuse", {}, LIMITS) == Refused("threads-2d", "2-D thread blocks", "/body")
+    failed = pool.run("testing.fail", {}, LIMITS)
+    assert isinstance(failed, Raised)
+    assert failed.type == "RuntimeError"
+    assert "misbehaving.py" in failed.trace
+
+
+def test_a_result_that_json_cannot_hold_is_the_tasks_fault(pool: ChildPool) -> None:
+    assert isinstance(pool.run("testing.fail", {"nan": True}, LIMITS), Raised)
+    assert works(pool)
+
+
+def test_a_name_outside_the_registry_runs_nothing(pool: ChildPool) -> None:
+    reply = pool.run("os:system", {"command": "true"}, LIMITS)
+    assert isinstance(reply, Refused)
+    assert reply.code == "unknown-task"
+
+
+def test_events_arrive_while_the_task_runs(pool: ChildPool) -> None:
+    events: list[dict[str, Any]] = []
+    assert isinstance(pool.run("testing.steps", {"count": 3}, LIMITS, on_event=events.append), Returned)
+    assert events == [{"step": 0}, {"step": 1}, {"step": 2}]
+
+
+def test_a_running_task_can_be_cancelled(pool: ChildPool) -> None:
+    cancel = threading.Event()
+    timer = threading.Timer(0.3, cancel.set)
+    timer.start()
+    assert pool.run("testing.freeze", {}, Limits(wall_seconds=30), cancel=cancel) == Cancelled()
+    timer.join()
+    assert works(pool)
+
+
+def test_waiting_for_a_slot_costs_no_task_time() -> None:
+    replies: list[Reply] = []
+    with ChildPool(1) as pool:
+        works(pool)
+        tasks = [("testing.hang", Limits(wall_seconds=0.8)), ("testing.echo", Limits(wall_seconds=0.5))]
+        threads = []
+        for task, limits in tasks:
+            threads.append(threading.Thread(target=lambda t=task, lim=limits: replies.append(pool.run(t, {}, lim))))
+            threads[-1].start()
+            time.sleep(0.1)
+        for thread in threads:
+            thread.join()
+    assert [type(reply) for reply in replies] == [TimedOut, Returned]
+
+
+def test_an_idle_child_that_was_killed_is_replaced_unseen(pool: ChildPool) -> None:
+    reply = pool.run("testing.echo", {}, LIMITS)
+    assert isinstance(reply, Returned)
+    os.kill(reply.value["pid"], signal.SIGKILL)
+    assert works(pool)
+
+
+def test_a_child_killed_at_work_is_reported_not_awaited(pool: ChildPool) -> None:
+    first = pool.run("testing.echo", {}, LIMITS)
+    assert isinstance(first, Returned)
+    timer = threading.Timer(0.3, os.kill, (first.value["pid"], signal.SIGKILL))
+    timer.start()
+    begun = time.monotonic()
+    reply = pool.run("testing.hang", {}, Limits(wall_seconds=60))
+    timer.join()
+    assert isinstance(reply, Crashed)
+    assert reply.signal == signal.SIGKILL
+    assert time.monotonic() - begun < 5.0
+
+
+def test_children_are_retired_after_their_share_of_tasks() -> None:
+    with ChildPool(1, tasks_per_child=2) as pool:
+        replies = [pool.run("testing.echo", {}, LIMITS) for _ in range(3)]
+    pids = [reply.value["pid"] for reply in replies if isinstance(reply, Returned)]
+    assert pids[0] == pids[1] != pids[2]
+
+
+def test_a_large_payload_crosses_whole(pool: ChildPool) -> None:
+    text = "x" * (3 << 20)
+    reply = pool.run("testing.echo", {"text": text}, Limits(wall_seconds=10, output_bytes=8 << 20))
+    assert isinstance(reply, Returned)
+    assert reply.value["payload"]["text"] == text
+
+
+PARENT = """
+import sys, threading
+from lowering.children import ChildPool, Limits
+pool = ChildPool(1)
+print(pool.run("testing.echo", {}, Limits()).value["pid"], flush=True)
+pool.run("testing.freeze", {}, Limits(wall_seconds=600))
+"""
+
+
+def test_a_frozen_child_dies_with_a_parent_that_was_killed() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    time.sleep(0.5)
+    assert psutil.pid_exists(child)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    assert gone(child)
+
+
+def test_one_shot_tasks_leave_nothing_behind() -> None:
+    reply = run_task("testing.echo", {}, LIMITS)
+    assert isinstance(reply, Returned)
+    assert gone(reply.value["pid"], 0.5)
