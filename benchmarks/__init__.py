@@ -1,0 +1,1 @@
+"""Benchmarks: each prints JSON; ratios are measured side by side in one run."""
