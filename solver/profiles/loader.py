@@ -8,7 +8,6 @@ A TOML profile has the keys ``schema``, ``name``, ``title``, ``family``, ``arch`
 Nothing is filled in and nothing is ignored: a leaf without unit, origin or source is refused, and so is an unknown key.
 """
 
-import hashlib
 import json
 import re
 import tomllib
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from solver.domain import documents
 from solver.domain.errors import ProfileError
+from solver.domain.identity import digest_text
 from solver.domain.kernel import TargetFamily
 from solver.domain.profile import HardwareProfile, Origin, Quantity
 from solver.profiles.rules import check_numbers
@@ -149,7 +149,7 @@ def numbers_digest(profile: HardwareProfile) -> str:
     """
     numbers = sorted((q.path, q.unit, _canonical(q.value)) for q in profile.quantities)
     content = json.dumps([profile.family.value, profile.arch, numbers], separators=(",", ":"), ensure_ascii=True)
-    return "sha256:" + hashlib.sha256(content.encode()).hexdigest()
+    return digest_text(content)
 
 
 def profile_to_json(profile: HardwareProfile) -> str:
