@@ -1,0 +1,25 @@
+"""Access tokens: only a hash is stored."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from service.db.base import Base, now
+
+__all__ = ["Token"]
+
+
+class Token(Base):
+    """One token. ``hash`` is SHA-256 of 256 random bits, which needs no salt and no slow hash."""
+
+    __tablename__ = "tokens"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    name: Mapped[str] = mapped_column(String(100))
+    hash: Mapped[str] = mapped_column(String(64), unique=True)
+    scopes: Mapped[list[Any]]
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    revoked_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]

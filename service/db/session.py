@@ -1,0 +1,62 @@
+"""Read and write sessions as different types: a function that takes a :class:`ReadSession` cannot write by accident.
+
+Neither has a public commit. Transactions begin and end in :class:`service.db.database.Database` only; repositories get a
+session and never see its end.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Executable, Result, Row, ScalarResult, Select
+from sqlalchemy.orm import Session
+
+__all__ = ["ReadSession", "WriteSession"]
+
+RecordT = TypeVar("RecordT")
+
+
+class ReadSession:
+    """Queries only, in one consistent snapshot."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def scalar(self, query: Select[Any]) -> Any:
+        """First column of the first row, or None."""
+        return self._session.scalar(query)
+
+    def scalars(self, query: Select[tuple[RecordT]]) -> ScalarResult[RecordT]:
+        """First column of all rows."""
+        return self._session.scalars(query)
+
+    def rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        """All rows of a query; the query itself must bound them."""
+        return self._session.execute(query).all()
+
+    def get(self, model: type[RecordT], key: Any) -> RecordT | None:
+        """The record with this primary key, or None."""
+        return self._session.get(model, key)
+
+
+class WriteSession(ReadSession):
+    """Reads and writes; on SQLite the write lock was taken before the first read."""
+
+    def add(self, record: object) -> None:
+        """Stage a new record."""
+        self._session.add(record)
+
+    def add_all(self, records: Iterable[object]) -> None:
+        """Stage new records."""
+        self._session.add_all(records)
+
+    def delete(self, record: object) -> None:
+        """Stage the removal of a record."""
+        self._session.delete(record)
+
+    def execute(self, statement: Executable, parameters: Any = None) -> Result[Any]:
+        """Run an INSERT, UPDATE or DELETE."""
+        return self._session.execute(statement, parameters)
+
+    def flush(self) -> None:
+        """Send staged changes, so that constraints speak now; not a commit."""
+        self._session.flush()

@@ -1,0 +1,140 @@
+"""Errors of the service, drawn as a tree. One handler (``service.problems``) turns each into an RFC 9457 problem document.
+
+::
+
+    ServiceError                          status, code, message, place
+    ├── BadRequest            400         bytes that are no request of ours
+    │   └── InvalidRequest    422         a request whose fields do not fit
+    ├── Unauthorized          401         no token, or one that we do not know
+    │   └── Forbidden         403         a known token without the scope
+    ├── NotFound              404         no such resource (or not yours to see)
+    ├── Conflict              409         the request contradicts what is stored
+    ├── Gone                  410         it was here; retention or quarantine took it
+    ├── TooLarge              413         body, IR, batch or page above the limit
+    ├── TooManyRequests       429         a limit on streams or queued jobs
+    └── Unavailable           503         try again: draining, database away
+
+Errors of the domain (``solver.domain.WarpwrightError``: bad document, profile, pin, foreign code) keep their own codes and
+become 422; a status is never decided anywhere but here and in :func:`status_of`.
+"""
+
+from http import HTTPStatus
+
+from solver.domain import DocumentError, WarpwrightError
+
+__all__ = [
+    "BadRequest",
+    "Conflict",
+    "Forbidden",
+    "Gone",
+    "InvalidRequest",
+    "NotFound",
+    "ServiceError",
+    "TooLarge",
+    "TooManyRequests",
+    "Unauthorized",
+    "Unavailable",
+    "status_of",
+]
+
+
+class ServiceError(WarpwrightError):
+    """Base of the service's expected errors; ``headers`` go out with the problem document."""
+
+    status: HTTPStatus = HTTPStatus.INTERNAL_SERVER_ERROR
+    code = "internal-error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        place: str | None = None,
+        headers: dict[str, str] | None = None,
+        extra: dict[str, object] | None = None,
+    ) -> None:
+        super().__init__(message, code=code, place=place)
+        self.headers = headers or {}
+        self.extra = extra or {}
+
+
+class BadRequest(ServiceError):
+    """The bytes are no request of ours: not JSON, NaN in it, nested too deep, a broken cursor."""
+
+    status = HTTPStatus.BAD_REQUEST
+    code = "bad-request"
+
+
+class InvalidRequest(BadRequest):
+    """A field is missing, unknown, or outside its range; ``errors`` lists all of them with their places."""
+
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    code = "request-invalid"
+
+
+class Unauthorized(ServiceError):
+    """A token is needed and none, or an unknown or revoked one, was sent."""
+
+    status = HTTPStatus.UNAUTHORIZED
+    code = "token-required"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message, code=code, headers={"WWW-Authenticate": "Bearer"})
+
+
+class Forbidden(ServiceError):
+    """The token lacks the scope that this needs."""
+
+    status = HTTPStatus.FORBIDDEN
+    code = "scope-missing"
+
+
+class NotFound(ServiceError):
+    """There is no such resource."""
+
+    status = HTTPStatus.NOT_FOUND
+    code = "not-found"
+
+
+class Conflict(ServiceError):
+    """The request contradicts what is stored: an idempotency key with another body, a job that has ended."""
+
+    status = HTTPStatus.CONFLICT
+    code = "conflict"
+
+
+class Gone(ServiceError):
+    """The bytes were here and are not any more: removed by retention, or quarantined because their digest did not match."""
+
+    status = HTTPStatus.GONE
+    code = "gone"
+
+
+class TooLarge(ServiceError):
+    """The body, one IR, or a batch is above the configured limit; refused before it is parsed."""
+
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    code = "too-large"
+
+
+class TooManyRequests(ServiceError):
+    """A limit on open streams or on queued jobs is reached; try again later."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+    code = "too-many-requests"
+
+
+class Unavailable(ServiceError):
+    """The service cannot answer now and will be able to later."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    code = "unavailable"
+
+
+def status_of(error: WarpwrightError) -> HTTPStatus:
+    """The HTTP status of any expected error."""
+    if isinstance(error, ServiceError):
+        return error.status
+    if isinstance(error, DocumentError) and error.code == "document-not-json":
+        return HTTPStatus.BAD_REQUEST
+    return HTTPStatus.UNPROCESSABLE_ENTITY

@@ -1,0 +1,134 @@
+"""Settings: plain typed values, each from one environment variable with its unit in the name. Nothing else configures us."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from ipaddress import ip_address
+from pathlib import Path
+
+from solver.domain import WarpwrightError
+
+__all__ = ["DEFAULT_PORT", "Settings", "SettingsError", "default_data_folder", "is_loopback"]
+
+DEFAULT_PORT = 8753
+PREFIX = "WARPWRIGHT_"
+
+
+class SettingsError(WarpwrightError):
+    """A setting cannot be used; ``place`` is the environment variable."""
+
+    code = "settings-invalid"
+
+
+def default_data_folder() -> Path:
+    """``$XDG_DATA_HOME/warpwright``, else ``~/.local/share/warpwright``."""
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(base) / "warpwright"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is reachable from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings. The environment variable of ``lease_seconds`` is ``WARPWRIGHT_LEASE_SECONDS``, and so on."""
+
+    data: Path = field(default_factory=default_data_folder)
+    """Folder of the SQLite database and of the artifacts."""
+    database_url: str = ""
+    """SQLAlchemy URL; empty: SQLite in the data folder."""
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    toolchain: str = "children"
+    """``children``: the real one. ``stand_in``: the deterministic one of tests and demonstrations."""
+    task_engine: str = "local"
+    """``local`` runs children here; ``celery`` sends tasks to workers (extra ``cluster``)."""
+    broker_url: str = "redis://127.0.0.1:6379/0"
+    job_slots: int = 1
+    """Jobs that run at the same time in this process; 0 serves HTTP only."""
+    build_slots: int = 0
+    """Candidates of one job that are built at the same time; 0: as many as cores and memory allow, two at most."""
+    lease_seconds: float = 30.0
+    """A job whose runner was silent for so long is taken over by another."""
+    heartbeat_seconds: float = 5.0
+    poll_seconds: float = 0.5
+    """How long another process's change may go unnoticed by a waiting client."""
+    max_attempts: int = 5
+    """Attempts of a job that died with its runner; afterwards it fails with ``attempts-exhausted``."""
+    max_body_bytes: int = 64 << 20
+    max_ir_bytes: int = 16 << 20
+    max_variants: int = 256
+    max_batch_lines: int = 10_000
+    max_batch_bytes: int = 256 << 20
+    """Of a batch after decompression."""
+    max_page: int = 200
+    max_wait_seconds: float = 60.0
+    max_streams: int = 256
+    max_queued_jobs: int = 20_000
+    child_memory_bytes: int = 8 << 30
+    shutdown_seconds: float = 5.0
+    retention_days: float = 90.0
+    """Artifacts that no result points to are removed after so many days."""
+    slow_artifact_sync: bool = True
+    """fsync of every artifact before its row exists; tests switch it off."""
+    log_format: str = "console"
+    """``console`` or ``json``."""
+
+    def __post_init__(self) -> None:
+        if self.toolchain not in ("children", "stand_in"):
+            raise SettingsError(f"no toolchain is called {self.toolchain!r}", place=PREFIX + "TOOLCHAIN")
+        if self.task_engine not in ("local", "celery"):
+            raise SettingsError(f"no task engine is called {self.task_engine!r}", place=PREFIX + "TASK_ENGINE")
+        if self.heartbeat_seconds * 2 > self.lease_seconds:
+            raise SettingsError(
+                "a lease must last at least two heartbeats, or one late beat loses the job",
+                place=PREFIX + "LEASE_SECONDS",
+            )
+
+    @property
+    def url(self) -> str:
+        """The database's URL, SQLite in the data folder by default."""
+        return self.database_url or f"sqlite:///{self.data / 'warpwright.db'}"
+
+    @property
+    def artifacts(self) -> Path:
+        """Folder of the artifact files."""
+        return self.data / "artifacts"
+
+    @property
+    def tokens_required(self) -> bool:
+        """Whether requests need a token: always, unless we are reachable from this machine only."""
+        return not is_loopback(self.host)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
+        """Settings from ``WARPWRIGHT_*`` variables; SettingsError names the one that does not parse."""
+        source = os.environ if environment is None else environment
+        values: dict[str, object] = {}
+        for item in fields(cls):
+            name = PREFIX + item.name.upper()
+            if name in source:
+                values[item.name] = _parsed(name, source[name], item.type)
+        return replace(cls(), **values)  # type: ignore[arg-type]  # values are typed by the fields themselves
+
+
+def _parsed(name: str, text: str, kind: object) -> object:
+    try:
+        if kind in (int, "int"):
+            return int(text)
+        if kind in (float, "float"):
+            return float(text)
+    except ValueError as error:
+        raise SettingsError(f"{name} must be a number, not {text!r}", place=name) from error
+    if kind in (bool, "bool"):
+        if text.lower() not in ("0", "1", "true", "false", "yes", "no"):
+            raise SettingsError(f"{name} must be true or false, not {text!r}", place=name)
+        return text.lower() in ("1", "true", "yes")
+    return Path(text).expanduser() if kind in (Path, "Path") else text
