@@ -81,7 +81,13 @@ def _run(task: Task, request: dict[str, Any]) -> dict[str, Any]:
 
 def _failure(error: Exception) -> dict[str, Any]:
     if isinstance(error, WarpwrightError):
-        return {"kind": "refused", "code": error.code, "message": error.message, "place": error.place}
+        return {
+            "kind": "refused",
+            "code": error.code,
+            "message": error.message,
+            "place": error.place,
+            "error": type(error).__name__,
+        }
     if isinstance(error, MemoryError):
         return {"kind": "memory"}
     text = "".join(traceback.format_exception(error))

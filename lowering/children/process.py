@@ -209,7 +209,7 @@ class Child:
                 self._drain()
                 return Returned(frame["value"], run.seconds(), self._tail_text())
             elif kind == "refused":
-                return Refused(frame["code"], frame["message"], frame["place"])
+                return Refused(frame["code"], frame["message"], frame["place"], frame.get("error", "WarpwrightError"))
             elif kind == "raised":
                 return Raised(frame["type"], frame["message"], frame["trace"])
             elif kind == "memory":

@@ -31,11 +31,15 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The task raised one of our expected errors (``WarpwrightError``): a stable code, a message, a place."""
+    """The task raised one of our expected errors (``WarpwrightError``): a stable code, a message, a place.
+
+    ``error`` is the class's name (``ForeignCode``, ``NotApplicable``, ...), for those who decide by the kind of error.
+    """
 
     code: str
     message: str
     place: str | None = None
+    error: str = "WarpwrightError"
 
 
 @dataclass(frozen=True, slots=True)
