@@ -4,11 +4,15 @@ Neither has a public commit. Transactions begin and end in :class:`service.db.da
 session and never see its end.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import Executable, Result, Row, ScalarResult, Select
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
+
+from service.db.base import Base
 
 __all__ = ["ReadSession", "WriteSession"]
 
@@ -25,7 +29,7 @@ class ReadSession:
         """First column of the first row, or None."""
         return self._session.scalar(query)
 
-    def scalars(self, query: Select[tuple[RecordT]]) -> ScalarResult[RecordT]:
+    def scalars(self, query: Select[RecordT]) -> ScalarResult[RecordT]:
         """First column of all rows."""
         return self._session.scalars(query)
 
@@ -56,6 +60,15 @@ class WriteSession(ReadSession):
     def execute(self, statement: Executable, parameters: Any = None) -> Result[Any]:
         """Run an INSERT, UPDATE or DELETE."""
         return self._session.execute(statement, parameters)
+
+    def insert_missing(self, model: type[Base], rows: Sequence[Mapping[str, Any]]) -> int:
+        """Insert rows whose key is not there yet and leave the others as they are; how many were new."""
+        if not rows:
+            return 0
+        sqlite = self._session.get_bind().dialect.name == "sqlite"
+        statement = (sqlite_insert if sqlite else postgresql_insert)(model).values(list(rows))
+        result = self._session.execute(statement.on_conflict_do_nothing())
+        return int(getattr(result, "rowcount", 0))
 
     def flush(self) -> None:
         """Send staged changes, so that constraints speak now; not a commit."""

@@ -1,6 +1,7 @@
 """One candidate from plan to binary: verify, materialize, compile. Whatever happens, a record comes out."""
 
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -101,6 +102,10 @@ def build(
         progress.seconds[step] = time.monotonic() - started
         record = plan.record(error.outcome, error.failure)
         return progress.onto(record, Built(error.report, (), ()) if error.report else None)
+    except Exception as error:  # noqa: BLE001 - an unknown error of one candidate is a record, never the end of the job
+        progress.seconds[step] = time.monotonic() - started
+        failure = Failure("unexpected-error", f"{type(error).__name__}: {error}", detail=traceback.format_exc()[-8000:])
+        return progress.onto(plan.record(Outcome.INFRASTRUCTURE, failure))
     if built.not_honoured:
         failure = Failure("not-honoured", "; ".join(built.not_honoured))
         return progress.onto(plan.record(Outcome.NOT_HONOURED, failure), built)

@@ -30,7 +30,7 @@ class TuneBudget:
 
     candidates: int = 8
     wall_seconds: float = 600.0
-    work_limit: int = 200_000
+    work_limit: int = 20_000
     solve_seconds: float = 60.0
     compile_seconds: float = 180.0
     measure_seconds: float = 60.0
@@ -50,9 +50,9 @@ class TuneBudget:
 
 
 _PRESETS = {
-    Effort.QUICK: TuneBudget(candidates=3, wall_seconds=120.0, work_limit=50_000, solve_seconds=20.0),
+    Effort.QUICK: TuneBudget(candidates=3, wall_seconds=120.0, work_limit=5_000, solve_seconds=20.0),
     Effort.NORMAL: TuneBudget(),
-    Effort.THOROUGH: TuneBudget(candidates=32, wall_seconds=3600.0, work_limit=2_000_000, solve_seconds=300.0),
+    Effort.THOROUGH: TuneBudget(candidates=32, wall_seconds=3600.0, work_limit=200_000, solve_seconds=300.0),
 }
 
 

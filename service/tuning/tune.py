@@ -102,9 +102,7 @@ def tune(
     run.emit(PhaseEntered(Phase.SOLVING))
     kernels, variants, not_applicable = _read(run)
     proposals = Proposals((), unknown="stopped") if run.over() else _propose(run, kernels)
-    plans = _plans(
-        run, kernels, proposals, baseline_variant=0 if 0 in kernels or not_applicable else min(kernels, default=0)
-    )
+    plans = _plans(run, kernels, proposals, baseline_variant=0 if not_applicable else min(kernels))
     run.total = len(plans)
     run.emit(Proposed(total=len(plans), rejected=len(proposals.rejected)))
     run.emit(PhaseEntered(Phase.BUILDING))
@@ -121,7 +119,7 @@ def tune(
         partial=run.stop.is_raised(),
         stopped_by=run.stop.reason,
         note=note_of(best),
-        failure=not_applicable,
+        failure=None if kernels else not_applicable,
     )
 
 
@@ -148,13 +146,19 @@ def _read(run: _Run) -> tuple[dict[int, KernelRead], tuple[VariantReport, ...], 
         run.emit(VariantRead(report))
     if not kernels and not_applicable is None and first_refusal is not None:
         raise first_refusal
-    return kernels, tuple(reports), None if kernels else not_applicable
+    return kernels, tuple(reports), not_applicable
 
 
 def _propose(run: _Run, kernels: Mapping[int, KernelRead]) -> Proposals:
     if not kernels:
         return Proposals(())
-    return run.toolchain.propose(kernels, run.request, run.patience(run.request.budget.solve_seconds))
+    try:
+        return run.toolchain.propose(kernels, run.request, run.patience(run.request.budget.solve_seconds))
+    except StepFailed as error:
+        # Out of time is an honest "unknown"; what is nobody's budget is for the caller to retry.
+        if error.outcome not in (Outcome.TIMED_OUT, Outcome.SKIPPED):
+            raise
+        return Proposals((), unknown=error.failure.message)
 
 
 def _plans(

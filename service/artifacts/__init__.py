@@ -1,0 +1,1 @@
+"""Artifacts: bytes by content digest."""

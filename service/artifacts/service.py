@@ -1,0 +1,37 @@
+"""Reading artifacts, verified; a damaged one becomes a miss and is marked so."""
+
+from dataclasses import dataclass
+
+from service.artifacts import repository
+from service.artifacts.store import ArtifactDamaged, ArtifactStore
+from service.db import Database
+from service.errors import NotFound
+from service.names import check_digest
+
+__all__ = ["StoredArtifact", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArtifact:
+    """Verified bytes and what they are."""
+
+    digest: str
+    media_type: str
+    data: bytes
+
+
+def read(database: Database, store: ArtifactStore, digest: str) -> StoredArtifact:
+    """The artifact of a digest.
+
+    Raises:
+        NotFound: ``artifact-unknown``. ArtifactDamaged: its bytes changed; the row is marked and the file set aside.
+    """
+    check_digest(digest)
+    row = database.read(lambda session: repository.get(session, digest))
+    if row is None:
+        raise NotFound(f"no artifact {digest}", code="artifact-unknown")
+    try:
+        return StoredArtifact(digest, row.media_type, store.get(digest))
+    except ArtifactDamaged:
+        database.write(lambda session: repository.quarantine(session, digest))
+        raise

@@ -1,0 +1,104 @@
+"""Artifact files: written whole or not at all, verified whenever they are read."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from service.errors import Gone, NotFound
+from service.names import check_digest
+from solver.domain import digest_bytes
+
+__all__ = ["ArtifactDamaged", "ArtifactStore"]
+
+
+class ArtifactDamaged(Gone):
+    """The file's bytes do not have its digest; it was moved to quarantine and counts as a miss."""
+
+    code = "artifact-damaged"
+
+
+class ArtifactStore:
+    """Files under ``folder/ab/cdef...``. Thread-safe and process-safe: a name appears only when its bytes are complete."""
+
+    def __init__(self, folder: Path, *, sync: bool = True) -> None:
+        self.folder = folder
+        self.sync = sync
+
+    def put(self, data: bytes) -> str:
+        """Store bytes and return their digest; storing the same bytes again is free."""
+        digest = digest_bytes(data)
+        path = self._path(digest)
+        if path.exists() and path.stat().st_size == len(data):
+            return digest
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=".part-", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                if self.sync:
+                    file.flush()
+                    os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+        if self.sync:
+            self._sync_folder(path.parent)
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        """The bytes of a digest.
+
+        Raises:
+            NotFound: ``artifact-unknown``.
+            ArtifactDamaged: the file is not what its name says; it is in quarantine now.
+        """
+        path = self._path(check_digest(digest))
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise NotFound(f"no artifact {digest}", code="artifact-unknown") from None
+        if digest_bytes(data) != digest:
+            self._quarantine(path, digest)
+            raise ArtifactDamaged(f"artifact {digest} is damaged; build it again")
+        return data
+
+    def has(self, digest: str) -> bool:
+        """Whether a file of this digest is there; its bytes are not looked at."""
+        return self._path(digest).exists()
+
+    def remove(self, digest: str) -> None:
+        """Remove a file; nothing happens when it is not there."""
+        with contextlib.suppress(FileNotFoundError):
+            self._path(digest).unlink()
+
+    def digests(self) -> Iterator[tuple[str, float]]:
+        """Every stored digest with its file's time of change (seconds since 1970)."""
+        for path in self.folder.glob("??/*"):
+            if not path.name.startswith("."):
+                with contextlib.suppress(FileNotFoundError):
+                    yield f"sha256:{path.parent.name}{path.name}", path.stat().st_mtime
+
+    def leftovers(self) -> Iterator[Path]:
+        """Temporary files of writers that died."""
+        yield from self.folder.glob("??/.part-*")
+
+    def _path(self, digest: str) -> Path:
+        name = digest.removeprefix("sha256:")
+        return self.folder / name[:2] / name[2:]
+
+    def _quarantine(self, path: Path, digest: str) -> None:
+        place = self.folder / "quarantine"
+        place.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(path, place / digest.removeprefix("sha256:"))
+
+    def _sync_folder(self, folder: Path) -> None:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

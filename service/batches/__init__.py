@@ -1,0 +1,1 @@
+"""Many jobs under one status."""

@@ -1,0 +1,1 @@
+"""Jobs: tunings as long-running operations."""

@@ -1,0 +1,1 @@
+"""Kernels: which kernel is this IR?."""

@@ -1,0 +1,55 @@
+"""Cursor pages. A cursor is opaque to clients: the last row's key, base64url, checked when it comes back."""
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from typing import Annotated, Generic, TypeVar
+
+from fastapi import Query
+from pydantic import BaseModel, Field
+
+from service.errors import BadRequest
+
+__all__ = ["DEFAULT_LIMIT", "Cursor", "Limit", "Page", "decode_cursor", "encode_cursor", "page_of"]
+
+ItemT = TypeVar("ItemT")
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 200
+
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Items on one page.")]
+Cursor = Annotated[
+    str | None, Query(max_length=400, description="`next` of the page before; absent for the first page.")
+]
+
+
+class Page(BaseModel, Generic[ItemT]):
+    """One page of a list."""
+
+    items: list[ItemT]
+    next: str | None = Field(None, description="Cursor of the next page; null on the last one.")
+
+
+def encode_cursor(*key: str | int | float | None) -> str:
+    """The cursor after a row with this sort key."""
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str, *types: type) -> tuple[str | int | float, ...]:
+    """The sort key in a cursor; BadRequest ``cursor-invalid`` when it is none of ours."""
+    try:
+        key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (binascii.Error, ValueError, RecursionError) as error:
+        raise BadRequest("the cursor is not one of ours", code="cursor-invalid", place="/query/cursor") from error
+    fits = isinstance(key, list) and len(key) == len(types)
+    if not fits or not all(type(part) is kind for part, kind in zip(key, types, strict=True)):
+        raise BadRequest("the cursor is not one of ours", code="cursor-invalid", place="/query/cursor")
+    if any(isinstance(part, int) and abs(part) > 2**53 for part in key):
+        raise BadRequest("the cursor is not one of ours", code="cursor-invalid", place="/query/cursor")
+    return tuple(key)
+
+
+def page_of(rows: Sequence[ItemT], limit: int) -> tuple[Sequence[ItemT], bool]:
+    """The rows of this page out of ``limit + 1`` fetched ones, and whether there are more."""
+    return rows[:limit], len(rows) > limit

@@ -1,0 +1,124 @@
+"""RFC 9457 problem documents: the one place where errors become HTTP answers.
+
+``type`` is a URN of the stable code, ``code`` the code itself, ``place`` a JSON pointer, a profile path or a statement id.
+An unexpected error becomes ``internal-error`` without its text: the log has the traceback under the same trace id.
+"""
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
+from sqlalchemy.exc import OperationalError
+from starlette.exceptions import HTTPException
+
+from service.errors import InvalidRequest, ServiceError, Unavailable, status_of
+from solver.domain import WarpwrightError
+
+__all__ = ["MEDIA_TYPE", "Problem", "install", "problem_of", "problem_response"]
+
+MEDIA_TYPE = "application/problem+json"
+log = structlog.get_logger(__name__)
+
+
+class Problem(BaseModel):
+    """An RFC 9457 problem document."""
+
+    type: str = Field(examples=["urn:warpwright:problem:profile-missing-number"])
+    title: str
+    status: int
+    code: str = Field(description="Stable, kebab case, never reworded.")
+    detail: str
+    place: str | None = Field(None, description="JSON pointer, profile path or statement id.")
+    errors: list[dict[str, Any]] | None = Field(None, description="All fields that do not fit, each with its place.")
+    trace_id: str | None = None
+
+
+def problem_of(error: WarpwrightError, trace_id: str | None = None) -> Problem:
+    """The problem document of an expected error."""
+    status = status_of(error)
+    errors = getattr(error, "extra", {}).get("errors")
+    return Problem(
+        type=f"urn:warpwright:problem:{error.code}",
+        title=status.phrase,
+        status=status,
+        code=error.code,
+        detail=_plain(error.message),
+        place=error.place,
+        errors=errors,
+        trace_id=trace_id,
+    )
+
+
+def problem_response(error: WarpwrightError, trace_id: str | None = None) -> JSONResponse:
+    """The HTTP answer of an expected error."""
+    problem = problem_of(error, trace_id)
+    headers = error.headers if isinstance(error, ServiceError) else {}
+    body = problem.model_dump(exclude_none=True)
+    return JSONResponse(body, status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def install(app: FastAPI) -> None:
+    """Register the handlers."""
+    handlers: dict[type[Exception], Callable[[Request, Any], Awaitable[Response]]] = {
+        WarpwrightError: _expected,
+        RequestValidationError: _invalid,
+        HTTPException: _http,
+        OperationalError: _database,
+        Exception: _unexpected,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)
+
+
+async def _expected(request: Request, error: WarpwrightError) -> Response:
+    return problem_response(error, _trace(request))
+
+
+async def _invalid(request: Request, error: RequestValidationError) -> Response:
+    items = [
+        {"place": _pointer(item["loc"]), "message": _plain(str(item["msg"])), "kind": str(item["type"])}
+        for item in error.errors()[:50]
+    ]
+    first = items[0]
+    return problem_response(
+        InvalidRequest(first["message"], place=first["place"], extra={"errors": items}), _trace(request)
+    )
+
+
+async def _http(request: Request, error: HTTPException) -> Response:
+    status = HTTPStatus(error.status_code)
+    code = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, f"http-{error.status_code}")
+    problem = ServiceError(str(error.detail), code=code, headers=dict(error.headers or {}))
+    problem.status = status
+    return problem_response(problem, _trace(request))
+
+
+async def _database(request: Request, error: OperationalError) -> Response:
+    log.error("database-away", error=str(error.orig))
+    away = Unavailable("the database does not answer", code="database-away", headers={"Retry-After": "2"})
+    return problem_response(away, _trace(request))
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    log.error("unexpected-error", path=request.url.path, exc_info=error)
+    return problem_response(ServiceError("an unexpected error; the log has it under this trace id"), _trace(request))
+
+
+def _trace(request: Request) -> str | None:
+    trace: str | None = request.scope.get("trace_id")
+    return trace
+
+
+def _pointer(location: tuple[int | str, ...]) -> str:
+    parts = [str(part).replace("~", "~0").replace("/", "~1") for part in location]
+    return "/" + "/".join(parts[1:] if parts and parts[0] == "body" else parts)
+
+
+def _plain(text: str) -> str:
+    """Text without lone surrogates, which no UTF-8 answer can carry."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,1 @@
+"""Hardware profiles as resources, immutable by digest."""

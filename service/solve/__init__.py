@@ -1,0 +1,1 @@
+"""Schedules without building: solve and explain."""

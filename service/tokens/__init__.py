@@ -1,0 +1,1 @@
+"""Access tokens and what they allow."""
