@@ -1,0 +1,145 @@
+"""TileLang: IR to CUDA source with a launcher around it. Imports TileLang and TVM: child processes only.
+
+The launcher is the one of TileLang's cython backend (0.1.15 wheel, ``jit/adapter/wrapper.py``): ``init``, ``call(pointers...,
+stream)`` and ``get_last_error``. Built with a static CUDA runtime it needs nothing but the driver, so no TileLang at run time.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import tilelang
+from tilelang.jit.adapter.wrapper import TLWrapper
+from tvm import IRModule, ir, tirx, transform
+from tvm.target import Target
+
+from lowering.compile.result import Argument, Variant
+from solver.domain.errors import DocumentError, NotApplicable
+
+__all__ = ["Lowered", "arguments", "lower", "read_ir"]
+
+PASS_CONFIGS: dict[Variant, dict[str, Any]] = {
+    "scheduled": {},
+    "default": {},
+    "role_based": {"tl.enable_auto_warp_specialization": "role_based"},
+    "unspecialized": {"tl.disable_warp_specialized": True},
+}
+"""Pass configurations of each variant (0.1.15 wheel, ``transform/pass_config.py:73,79``)."""
+
+READS, WRITES = 1, 2
+"""Bits of the access mask of ``tl.region``."""
+
+ACCESS: dict[int, Literal["in", "out", "inout"]] = {0: "in", READS: "in", WRITES: "out", READS | WRITES: "inout"}
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """One lowered kernel. ``source`` is the device code, ``launcher`` the same with host code around it."""
+
+    kernel: str
+    source: str
+    launcher: str
+    grid: tuple[int, int, int]
+    block_threads: int
+    dynamic_shared_bytes: int
+
+
+def read_ir(text: str) -> tirx.PrimFunc:
+    """The function in ``tvm.ir.save_json`` text; DocumentError ``ir-invalid`` for anything else."""
+    try:
+        function = ir.load_json(text)
+    except Exception as error:
+        raise DocumentError(f"not TileLang IR: {str(error)[-300:]}", code="ir-invalid", place="/ir") from error
+    if not isinstance(function, tirx.PrimFunc):
+        raise DocumentError("the IR is no function", code="ir-invalid", place="/ir")
+    return function
+
+
+def lower(function: tirx.PrimFunc, arch: str, variant: Variant) -> Lowered:
+    """Lowers one kernel for one architecture.
+
+    Raises:
+        NotApplicable: ``not-applicable-kernels``, more than one device function; ``not-applicable-grid``, symbolic sizes.
+    """
+    target = Target({"kind": "cuda", "arch": arch})
+    config = PASS_CONFIGS[variant]
+    with transform.PassContext(opt_level=3, config=config), target:
+        artifact = tilelang.lower(function, target=target)
+    functions = list(artifact.device_mod.functions.values())
+    if len(functions) != 1:
+        raise NotApplicable(f"{len(functions)} device functions, not one", code="not-applicable-kernels", place="/ir")
+    attributes = functions[0].attrs
+    wrapper = TLWrapper(target)
+    wrapper.assign_optimized_module(IRModule({_symbol(function): function}))
+    wrapper.assign_pass_configs(config)
+    wrapper.assign_host_module(artifact.host_mod)
+    wrapper.assign_device_module(artifact.device_mod)
+    extent = {str(axis): _integer(size) for axis, size in attributes["thread_extent"].items()}
+    x, y, z = (extent.get(f"blockIdx.{axis}", 1) for axis in "xyz")
+    return Lowered(
+        kernel=str(attributes["global_symbol"]),
+        source=str(artifact.kernel_source),
+        launcher=str(wrapper.wrap(artifact.kernel_source)),
+        grid=(x, y, z),
+        block_threads=extent.get("threadIdx.x", 1) * extent.get("threadIdx.y", 1) * extent.get("threadIdx.z", 1),
+        dynamic_shared_bytes=_integer(attributes["dyn_shared_memory_buf"])
+        if "dyn_shared_memory_buf" in attributes
+        else 0,
+    )
+
+
+def arguments(function: tirx.PrimFunc) -> tuple[Argument, ...]:
+    """The tensor parameters in call order, each with what the body does to it.
+
+    Raises:
+        NotApplicable: ``not-applicable-argument`` for a scalar parameter or a symbolic shape.
+    """
+    masks = _access_masks(function)
+    found = []
+    for parameter in function.params:
+        if parameter not in function.buffer_map:
+            raise NotApplicable(f"{parameter} is no tensor", code="not-applicable-argument", place=str(parameter))
+        buffer = function.buffer_map[parameter]
+        shape = tuple(_integer(size) for size in buffer.shape)
+        mask = masks.get(buffer.name, 0)
+        found.append(Argument(str(buffer.name), str(buffer.dtype), shape, ACCESS[mask]))
+    return tuple(found)
+
+
+def _access_masks(function: tirx.PrimFunc) -> dict[str, int]:
+    """Access mask by global buffer name: regions carry theirs; plain loads and stores speak for themselves.
+
+    A buffer whose address is taken (atomics, hand-written copies) counts as read and written.
+    """
+    masks: dict[str, int] = {}
+    named: list[Any] = []
+
+    def add(name: str, mask: int) -> None:
+        masks[name] = masks.get(name, 0) | mask
+
+    def regions(node: Any) -> None:
+        if isinstance(node, tirx.Call) and getattr(node.op, "name", "") in ("tl.region", "tirx.address_of"):
+            mask = int(node.args[1]) if node.op.name == "tl.region" else READS | WRITES
+            if isinstance(node.args[0], tirx.BufferLoad):
+                named.append(node.args[0])
+                add(str(node.args[0].buffer.name), mask)
+
+    def accesses(node: Any) -> None:
+        if isinstance(node, tirx.BufferStore):
+            add(str(node.buffer.name), WRITES)
+        elif isinstance(node, tirx.BufferLoad) and not any(node.same_as(other) for other in named):
+            add(str(node.buffer.name), READS)
+
+    tirx.stmt_functor.post_order_visit(function.body, regions)
+    tirx.stmt_functor.post_order_visit(function.body, accesses)
+    return masks
+
+
+def _symbol(function: tirx.PrimFunc) -> str:
+    return str(function.attrs["global_symbol"]) if function.attrs and "global_symbol" in function.attrs else "main"
+
+
+def _integer(value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError) as error:
+        raise NotApplicable(f"a symbolic size: {value}", code="not-applicable-argument", place=str(value)) from error

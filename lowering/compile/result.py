@@ -1,0 +1,118 @@
+"""CompiledKernel: everything known of one build, as a JSON document that travels without the toolchain."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from lowering.outcome import Outcome
+
+__all__ = [
+    "Argument",
+    "CompiledKernel",
+    "Launch",
+    "NotHonoured",
+    "PtxasMessage",
+    "PtxasReport",
+    "Variant",
+    "from_document",
+    "to_document",
+]
+
+SCHEMA = "warpwright.compiled-kernel/1"
+
+Variant = Literal["scheduled", "default", "role_based", "unspecialized"]
+"""How TileLang is asked to specialise: our schedule, its own default, its role-based scheduler, or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One tensor parameter in call order. ``access`` is what the kernel does to it."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    access: Literal["in", "out", "inout"]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Launch numbers of the one kernel in the module. ``static_shared_bytes`` is ptxas's count, barriers included."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block_threads: int
+    min_blocks_per_sm: int
+    dynamic_shared_bytes: int
+    static_shared_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PtxasMessage:
+    """One numbered message of the assembler, such as ``C7507``, with the text that it printed."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PtxasReport:
+    """What ``ptxas -v`` says of the kernel. ``registers`` is the launch count per thread, not a role's own budget."""
+
+    registers: int
+    spill_store_bytes: int
+    spill_load_bytes: int
+    stack_bytes: int
+    barriers: int
+    static_shared_bytes: int
+    messages: tuple[PtxasMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotHonoured:
+    """One number of the plan that the generated code does not show."""
+
+    what: str
+    planned: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKernel:
+    """One build: source always, ``binary`` (path of the driver-only shared object) when a device compiler was there.
+
+    ``outcome.kind`` is ``compiled``, or says why this build must not be measured; ``not_honoured`` then lists differences.
+    ``seconds`` holds the time of every step. ``binary_digest`` is checked whenever the file is used.
+    """
+
+    variant: Variant
+    arch: str
+    outcome: Outcome
+    source: str = ""
+    source_digest: str = ""
+    launcher_digest: str = ""
+    binary: str | None = None
+    binary_digest: str = ""
+    binary_bytes: int = 0
+    launch: Launch | None = None
+    ptxas: PtxasReport | None = None
+    arguments: tuple[Argument, ...] = ()
+    not_honoured: tuple[NotHonoured, ...] = ()
+    toolchain: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    reused: bool = False
+
+
+_ADAPTER: TypeAdapter[CompiledKernel] = TypeAdapter(CompiledKernel)
+
+
+def to_document(kernel: CompiledKernel) -> dict[str, Any]:
+    """The kernel as JSON-ready values, ``schema`` first."""
+    return {"schema": SCHEMA, **_ADAPTER.dump_python(kernel, mode="json")}
+
+
+def from_document(document: dict[str, Any]) -> CompiledKernel:
+    """A kernel from :func:`to_document`; ``ValueError`` for another schema or a wrong shape."""
+    if document.get("schema") != SCHEMA:
+        raise ValueError(f"expected schema {SCHEMA!r}, found {document.get('schema')!r}")
+    return _ADAPTER.validate_python({key: value for key, value in document.items() if key != "schema"})

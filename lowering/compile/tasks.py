@@ -1,0 +1,144 @@
+"""Tasks of the compile step. Run in children: TileLang is imported when this module is."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from lowering.compile import honour, ptxas
+from lowering.compile.build import Built, build
+from lowering.compile.lower import Lowered, arguments, lower, read_ir
+from lowering.compile.readback import ReadBack, read_back
+from lowering.compile.result import CompiledKernel, Launch, NotHonoured, Variant, to_document
+from lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda, versions
+from lowering.outcome import Outcome, OutcomeKind
+from solver.domain.documents import load
+from solver.domain.errors import WarpwrightError
+from solver.domain.identity import digest_text
+from solver.domain.profile import HardwareProfile
+from solver.domain.schedule import WarpSchedule
+
+__all__ = ["compile_cuda"]
+
+
+def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``compile.cuda``: IR to a CompiledKernel document.
+
+    Keys: ``ir``; ``arch``; ``variant``; ``schedule`` (warp-schedule document, or null for a baseline); ``output`` (folder for
+    binaries); optional ``profile`` (document, for resource limits), ``nvcc`` (path), ``source_only``.
+    A kernel that cannot be built is a result, not an error: ``outcome`` then says what was wrong.
+    """
+    variant: Variant = payload["variant"]
+    arch = str(payload["arch"])
+    seconds: dict[str, float] = {}
+    toolchain, missing = _toolchain(payload)
+    names = versions(toolchain.nvcc) if toolchain else {"nvcc": "none"}
+
+    def finish(outcome: Outcome, **parts: Any) -> dict[str, Any]:
+        return to_document(CompiledKernel(variant, arch, outcome, toolchain=names, seconds=seconds, **parts))
+
+    begun = time.monotonic()
+    function = read_ir(payload["ir"])
+    parameters = arguments(function)
+    seconds["load"] = time.monotonic() - begun
+    begun = time.monotonic()
+    try:
+        lowered = lower(function, arch, variant)
+    except WarpwrightError:
+        raise
+    except Exception as error:  # noqa: BLE001 - TileLang refuses a schedule by many error types; all of them mean this
+        seconds["lower"] = time.monotonic() - begun
+        return finish(Outcome(OutcomeKind.COMPILE_FAILED, _reason(error), ("lowering_failed",)))
+    seconds["lower"] = time.monotonic() - begun
+    found = read_back(lowered.source)
+    parts: dict[str, Any] = {
+        "source": lowered.source,
+        "source_digest": digest_text(lowered.source),
+        "launcher_digest": digest_text(lowered.launcher),
+        "arguments": parameters,
+    }
+    plan = load(WarpSchedule, payload["schedule"]) if payload.get("schedule") else None
+    if toolchain is None:
+        gaps = honour.differences(plan, found, None) if plan else ()
+        outcome = _verdict(Outcome(OutcomeKind.COMPILED, missing, ("source_only",)), gaps)
+        return finish(outcome, launch=_launch(lowered, found, 0), not_honoured=gaps, **parts)
+    built = build(lowered.launcher, arch, toolchain, Path(payload["output"]))
+    seconds["nvcc"] = built.seconds
+    return finish(**_judge(lowered, found, built, plan, payload), **parts)
+
+
+def _judge(
+    lowered: Lowered, found: ReadBack, built: Built, plan: WarpSchedule | None, payload: dict[str, Any]
+) -> dict[str, Any]:
+    report = built.report
+    launch = _launch(lowered, found, report.static_shared_bytes if report else 0)
+    parts: dict[str, Any] = {"launch": launch, "ptxas": report, "reused": built.reused}
+    if built.failure is not None:
+        return {"outcome": built.failure, **parts}
+    assert built.binary is not None
+    assert report is not None
+    gaps = honour.differences(plan, found, report) if plan else ()
+    profile = load(HardwareProfile, payload["profile"]) if payload.get("profile") else None
+    outcome = Outcome(OutcomeKind.COMPILED, details=ptxas.details(report))
+    if profile is not None and (over := over_resource(launch, report.registers, profile)) is not None:
+        outcome = over
+    return {
+        "outcome": _verdict(outcome, gaps),
+        "binary": str(built.binary),
+        "binary_digest": built.digest,
+        "binary_bytes": built.binary.stat().st_size,
+        "not_honoured": gaps,
+        **parts,
+    }
+
+
+def over_resource(launch: Launch, registers: int, profile: HardwareProfile) -> Outcome | None:
+    """Checks, before any launch, what the driver would refuse: shared memory of a block, registers of all its threads."""
+    shared = launch.dynamic_shared_bytes + launch.static_shared_bytes
+    threads = launch.block_threads
+    unit = profile.integer("registers.allocation_unit_per_warp", "registers")
+    warps = -(-threads // 32)
+    taken = warps * -(-registers * 32 // unit) * unit
+    for name, path, unit_name, needed in (
+        ("shared bytes per block", "shared.per_block", "bytes", shared),
+        ("threads per block", "block.max_threads", "threads", threads),
+        ("registers per block", "block.max_registers", "registers", taken),
+    ):
+        limit = profile.integer(path, unit_name) if profile.has(path) else None
+        if limit is not None and needed > limit:
+            message = f"{name}: {needed} needed, {limit} there ({threads} threads, {registers} registers each, {shared} bytes)"
+            return Outcome(OutcomeKind.OVER_RESOURCE, message, (), name, needed, limit)
+    return None
+
+
+def _verdict(outcome: Outcome, gaps: tuple[NotHonoured, ...]) -> Outcome:
+    if outcome.kind is not OutcomeKind.COMPILED or not gaps:
+        return outcome
+    text = "; ".join(f"{gap.what}: planned {gap.planned}, found {gap.found}" for gap in gaps)
+    return Outcome(OutcomeKind.NOT_HONOURED, text, outcome.details)
+
+
+def _launch(lowered: Lowered, found: ReadBack, static_bytes: int) -> Launch:
+    return Launch(
+        kernel=lowered.kernel,
+        grid=lowered.grid,
+        block_threads=lowered.block_threads,
+        min_blocks_per_sm=found.min_blocks or 0,
+        dynamic_shared_bytes=lowered.dynamic_shared_bytes,
+        static_shared_bytes=static_bytes,
+    )
+
+
+def _toolchain(payload: dict[str, Any]) -> tuple[CudaToolchain | None, str]:
+    if payload.get("source_only"):
+        return None, "source only, as asked"
+    try:
+        return find_cuda(payload.get("nvcc")), ""
+    except ToolchainMissing as error:
+        return None, error.message
+
+
+def _reason(error: Exception) -> str:
+    """The last line that says something: TVM puts the C++ stack before its message."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    checks = [line for line in lines if "Check failed" in line or "ws_schedule" in line]
+    return f"{type(error).__name__}: {(checks or lines or ['no message'])[-1][:1500]}"

@@ -1,0 +1,117 @@
+"""Finds nvcc and its headers, and writes the command lines. Nothing heavy is imported here."""
+
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from solver.domain.errors import WarpwrightError
+
+__all__ = ["CudaToolchain", "ToolchainMissing", "find_cuda", "find_cuobjdump", "versions"]
+
+OVERRIDE = "WARPWRIGHT_NVCC"
+
+
+class ToolchainMissing(WarpwrightError):
+    """A vendor tool is not on this machine; the message says what to install."""
+
+    code = "toolchain-missing"
+
+
+@dataclass(frozen=True, slots=True)
+class CudaToolchain:
+    """A device compiler: the nvcc to call, and TileLang's headers and driver stub to build against."""
+
+    nvcc: Path
+    includes: tuple[Path, ...]
+    stub: Path | None
+
+    def command(self, source: str, binary: str, arch: str, library_folder: Path) -> list[str]:
+        """The command that makes a self-contained shared object: static CUDA runtime, driver resolved at run time.
+
+        ``-gencode`` with the ``a`` suffix keeps Hopper-only instructions; no line info and ``-s`` keep the bytes independent of
+        paths and process ids, so that one source gives one digest.
+        """
+        number = arch.removeprefix("sm_")
+        return [
+            str(self.nvcc),
+            *("-std=c++20", "-O3", "-w", "-Xcudafe", "--diag_suppress=177", "--shared"),
+            *("-gencode", f"arch=compute_{number},code=sm_{number}"),
+            *("-Xptxas", "-v", "-Xcompiler", "-fPIC", "-Xlinker", "-s"),
+            *(f"-I{folder}" for folder in self.includes),
+            *(source, f"-L{library_folder}", "-lcuda", "-o", binary),
+        ]
+
+
+def find_cuda(nvcc: str | None = None) -> CudaToolchain:
+    """The toolchain of this machine: the path given, ``WARPWRIGHT_NVCC``, ``CUDA_HOME``, PATH, or the pip package.
+
+    Raises:
+        ToolchainMissing: there is no nvcc; says how to get one.
+    """
+    root = _tilelang_root()
+    includes = (root / "3rdparty" / "cutlass" / "include", root / "src")
+    stub = root / "lib" / "libstub_cuda.so"
+    for candidate in _candidates(nvcc):
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return CudaToolchain(candidate, includes, stub if stub.exists() else None)
+    raise ToolchainMissing(
+        "no nvcc: put it on PATH, set CUDA_HOME, or install 'tilelang[nvcc]' (nvidia-cuda-nvcc 13.0.48 or newer)"
+    )
+
+
+def find_cuobjdump(nvcc: Path) -> Path | None:
+    """The disassembler beside nvcc or on PATH, None when there is none."""
+    beside = nvcc.resolve().parent / "cuobjdump"
+    found = beside if beside.is_file() else shutil.which("cuobjdump")
+    return Path(found) if found else None
+
+
+@lru_cache(maxsize=8)
+def versions(nvcc: Path) -> dict[str, str]:
+    """Builds that a result depends on: TileLang, its FFI, nvcc's release line."""
+    run = subprocess.run([str(nvcc), "--version"], capture_output=True, text=True, check=False, timeout=30)
+    release = [line.strip() for line in run.stdout.splitlines() if "release" in line]
+    return {**_packages(), "nvcc": release[-1].rpartition(" ")[2] if release else "unknown"}
+
+
+def _packages() -> dict[str, str]:
+    found = {}
+    for name in ("tilelang", "apache-tvm-ffi"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = _unpacked(name)
+    return found
+
+
+def _unpacked(name: str) -> str:
+    return "unknown" if importlib.util.find_spec(name.replace("-", "_")) is None else "unpackaged"
+
+
+def _candidates(nvcc: str | None) -> Sequence[Path]:
+    explicit = nvcc or os.environ.get(OVERRIDE)
+    if explicit:
+        return [Path(explicit)]
+    found = [Path(home) / "bin" / "nvcc" for key in ("CUDA_HOME", "CUDA_PATH") if (home := os.environ.get(key))]
+    if on_path := shutil.which("nvcc"):
+        found.append(Path(on_path))
+    try:
+        files = importlib.metadata.files("nvidia-cuda-nvcc") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    found += [Path(str(file.locate())) for file in files if file.name == "nvcc"]
+    return [*found, Path("/usr/local/cuda/bin/nvcc")]
+
+
+def _tilelang_root() -> Path:
+    """TileLang's package folder, found without importing it."""
+    spec = importlib.util.find_spec("tilelang")
+    if spec is None or not spec.submodule_search_locations:
+        raise ToolchainMissing("TileLang is not installed: install the 'kernels' extra (tilelang 0.1.15)")
+    return Path(next(iter(spec.submodule_search_locations)))
