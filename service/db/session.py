@@ -5,7 +5,7 @@ session and never see its end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 from sqlalchemy import Executable, Result, Row, ScalarResult, Select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
@@ -17,6 +17,7 @@ from service.db.base import Base
 __all__ = ["ReadSession", "WriteSession"]
 
 RecordT = TypeVar("RecordT")
+ColumnTs = TypeVarTuple("ColumnTs")
 
 
 class ReadSession:
@@ -25,7 +26,7 @@ class ReadSession:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def scalar(self, query: Select[Any]) -> Any:
+    def scalar(self, query: Select[*tuple[Any, ...]]) -> Any:
         """First column of the first row, or None."""
         return self._session.scalar(query)
 
@@ -33,7 +34,7 @@ class ReadSession:
         """First column of all rows."""
         return self._session.scalars(query)
 
-    def rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
+    def rows(self, query: Select[*ColumnTs]) -> Sequence[Row[*ColumnTs]]:
         """All rows of a query; the query itself must bound them."""
         return self._session.execute(query).all()
 
@@ -57,7 +58,7 @@ class WriteSession(ReadSession):
         """Stage the removal of a record."""
         self._session.delete(record)
 
-    def execute(self, statement: Executable, parameters: Any = None) -> Result[Any]:
+    def execute(self, statement: Executable, parameters: Any = None) -> Result[*tuple[Any, ...]]:
         """Run an INSERT, UPDATE or DELETE."""
         return self._session.execute(statement, parameters)
 

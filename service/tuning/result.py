@@ -55,6 +55,8 @@ class Outcome(StrEnum):
     CRASHED = "crashed"
     DEVICE_LOST = "device_lost"
     NOT_APPLICABLE = "not_applicable"
+    CONTENDED = "contended"
+    """The device was not ours alone while it was timed; such a time never wins and is never cached."""
     INFRASTRUCTURE = "infrastructure"
     """Our own fault or the machine's (child killed for memory, protocol broken): says nothing about the candidate."""
     SKIPPED = "skipped"

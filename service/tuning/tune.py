@@ -73,7 +73,7 @@ def tune(
     events: Callable[[Event], None],
     toolchain: Toolchain,
     stop: Stop | None = None,
-    known: Mapping[str, CandidateRecord] | None = None,
+    known: Callable[[str], CandidateRecord | None] | None = None,
     parallel: int = 1,
 ) -> TuneResult:
     """Tune one kernel or family.
@@ -84,7 +84,7 @@ def tune(
             complete record, so that whoever listens can commit it at once.
         toolchain: what does the work.
         stop: raised from outside to end early; the answer is then partial.
-        known: records of candidates by id that need not be built again (an earlier attempt, or another job's).
+        known: gives the record of a candidate that need not be built again (an earlier attempt's, or another job's).
         parallel: candidates that are built at the same time.
 
     Raises:
@@ -106,7 +106,7 @@ def tune(
     run.total = len(plans)
     run.emit(Proposed(total=len(plans), rejected=len(proposals.rejected)))
     run.emit(PhaseEntered(Phase.BUILDING))
-    _build_all(run, plans, known or {}, parallel)
+    _build_all(run, plans, known or _nothing_known, parallel)
     _measure_all(run)
     records = tuple(run.records.values())
     best = best_of(records)
@@ -197,11 +197,18 @@ def _plans(
     return tuple(plans.values())
 
 
-def _build_all(run: _Run, plans: Sequence[Plan], known: Mapping[str, CandidateRecord], parallel: int) -> None:
-    waiting = [plan for plan in plans if plan.id not in known]
+def _nothing_known(candidate: str) -> CandidateRecord | None:
+    return None
+
+
+def _build_all(run: _Run, plans: Sequence[Plan], known: Callable[[str], CandidateRecord | None], parallel: int) -> None:
+    waiting: list[Plan] = []
     for plan in plans:
-        if plan.id in known:
-            run.ended(known[plan.id])
+        record = known(plan.id)
+        if record is None:
+            waiting.append(plan)
+        else:
+            run.ended(replace(record, variant=plan.variant, forecast_ns=plan.forecast_ns))
     with ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="build") as pool:
         running: set[Future[CandidateRecord]] = set()
         while waiting or running:

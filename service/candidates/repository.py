@@ -1,0 +1,79 @@
+"""Queries over candidates."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import select
+
+from service.db import ReadSession, WriteSession
+from service.db.models import Candidate, CandidateArtifact
+
+__all__ = ["all_of", "artifacts", "artifacts_of_many", "by_key", "get", "page", "products"]
+
+
+def get(session: ReadSession, job_id: str, key: str) -> Candidate | None:
+    """One candidate of a job."""
+    return session.get(Candidate, (job_id, key))
+
+
+def page(
+    session: ReadSession,
+    job_id: str,
+    limit: int,
+    *,
+    after: int = 0,
+    outcome: str | None = None,
+    kind: str | None = None,
+) -> Sequence[Candidate]:
+    """Up to ``limit`` candidates of a job by number."""
+    query = (
+        select(Candidate)
+        .where(Candidate.job_id == job_id, Candidate.number > after)
+        .order_by(Candidate.number)
+        .limit(limit)
+    )
+    if outcome is not None:
+        query = query.where(Candidate.outcome == outcome)
+    if kind is not None:
+        query = query.where(Candidate.kind == kind)
+    return session.scalars(query).all()
+
+
+def all_of(session: ReadSession, job_id: str) -> Sequence[Candidate]:
+    """All candidates of a job by number; a job's budget bounds them."""
+    return session.scalars(select(Candidate).where(Candidate.job_id == job_id).order_by(Candidate.number)).all()
+
+
+def artifacts(session: ReadSession, job_id: str, key: str) -> dict[str, str]:
+    """Digests of a candidate's products by name."""
+    return artifacts_of_many(session, job_id, [key]).get(key, {})
+
+
+def artifacts_of_many(session: ReadSession, job_id: str, keys: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Digests of the products of several candidates."""
+    rows = session.scalars(
+        select(CandidateArtifact)
+        .where(CandidateArtifact.job_id == job_id, CandidateArtifact.key.in_(list(keys)))
+        .order_by(CandidateArtifact.name)
+    )
+    found: dict[str, dict[str, str]] = {}
+    for row in rows:
+        found.setdefault(row.key, {})[row.name] = row.digest
+    return found
+
+
+def by_key(
+    session: ReadSession, keys: Sequence[str], columns: Mapping[str, str], outcomes: Sequence[str]
+) -> Sequence[Candidate]:
+    """Candidates of any job with these keys, identity columns and outcomes; newest first."""
+    query = select(Candidate).where(Candidate.key.in_(list(keys)), Candidate.outcome.in_(list(outcomes)))
+    for name, value in columns.items():
+        query = query.where(getattr(Candidate, name) == value)
+    return session.scalars(query.order_by(Candidate.ended_at.desc()).limit(4 * len(keys) + 4)).all()
+
+
+def products(session: WriteSession, job_id: str, key: str, digests: Mapping[str, str]) -> None:
+    """Note the products of a candidate; what is there already stays."""
+    session.insert_missing(
+        CandidateArtifact,
+        [{"job_id": job_id, "key": key, "name": name, "digest": digest} for name, digest in sorted(digests.items())],
+    )

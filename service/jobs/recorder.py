@@ -1,0 +1,160 @@
+"""Writes what a running tuning reports, each event in one transaction that first proves that the job is still ours."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+from sqlalchemy import select, update
+
+from service.artifacts import repository as artifact_rows
+from service.artifacts.store import ArtifactStore
+from service.bulletin import Bulletin
+from service.candidates import repository as candidate_rows
+from service.candidates.rows import apply
+from service.db import Database, WriteSession
+from service.db.models import Candidate, Job, JobState, JobVariant, Kernel, KernelText
+from service.jobs import repository
+from service.jobs.claims import Claim, held
+from service.tuning import (
+    CandidateEnded,
+    CandidateRecord,
+    Event,
+    PhaseEntered,
+    Proposed,
+    StepStarted,
+    VariantRead,
+    VariantReport,
+)
+from service.tuning.toolchain import Identity
+
+__all__ = ["Recorder"]
+
+
+class Recorder:
+    """The listener of one attempt's tuning. Every method raises ``LeaseLost`` when the job is not ours any more.
+
+    Products are files before the transaction that names them, so a candidate's row never points to bytes that are not there.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        store: ArtifactStore,
+        bulletin: Bulletin,
+        claim: Claim,
+        identity: Identity,
+        pins_digest: str,
+    ) -> None:
+        self._database = database
+        self._store = store
+        self._bulletin = bulletin
+        self._claim = claim
+        self._identity = identity
+        self._pins = pins_digest
+        self._ir_hashes: dict[int, str] = {}
+        self.reused_from: dict[str, str] = {}
+        """Candidate ids to the job whose work they repeat."""
+
+    def __call__(self, event: Event) -> None:
+        """Persist one event, then wake whoever waits for the job."""
+        match event:
+            case PhaseEntered():
+                self._write(lambda session, job: self._phase(session, job, event))
+            case VariantRead():
+                if event.report.ir_hash:
+                    self._ir_hashes[event.report.variant] = event.report.ir_hash
+                self._write(lambda session, job: self._variant(session, event.report))
+            case Proposed():
+                self._write(lambda session, job: self._proposed(session, job, event))
+            case StepStarted():
+                self._write(
+                    lambda session, job: self._event(
+                        session, "step", {"candidate": event.candidate, "step": event.step.value}
+                    )
+                )
+            case CandidateEnded():
+                products = [
+                    (product.name, self._store.put(product.data), product.media_type, len(product.data))
+                    for product in event.candidate.products
+                ]
+                self._write(lambda session, job: self._candidate(session, job, event, products))
+
+    def _write(self, work: Callable[[WriteSession, Job], None]) -> None:
+        self._database.write(lambda session: work(session, held(session, self._claim)))
+        self._bulletin.announce(self._claim.job_id)
+
+    def _event(self, session: WriteSession, kind: str, data: dict[str, object]) -> None:
+        repository.add_event(session, self._claim.job_id, self._claim.attempt, kind, data)
+
+    def _phase(self, session: WriteSession, job: Job, event: PhaseEntered) -> None:
+        if job.state == event.phase.value:
+            return
+        job.state = JobState(event.phase.value)
+        session.flush()
+        self._event(session, "state", {"state": event.phase.value, "attempt": self._claim.attempt})
+
+    def _variant(self, session: WriteSession, report: VariantReport) -> None:
+        mine = (JobVariant.job_id == self._claim.job_id) & (JobVariant.number == report.variant)
+        if report.ir_hash:
+            session.insert_missing(Kernel, [{"ir_hash": report.ir_hash, "name": report.kernel[:200] or "kernel"}])
+            text = session.scalar(select(JobVariant.text_digest).where(mine))
+            session.insert_missing(KernelText, [{"digest": text, "ir_hash": report.ir_hash}])
+            session.execute(update(JobVariant).where(mine).values(ir_hash=report.ir_hash))
+        failure = asdict(report.failure) if report.failure else None
+        self._event(session, "variant", {"variant": report.variant, "kernel": report.kernel, "failure": failure})
+
+    def _proposed(self, session: WriteSession, job: Job, event: Proposed) -> None:
+        job.total = event.total
+        session.flush()
+        self._event(session, "proposed", {"total": event.total, "rejected": event.rejected})
+
+    def _candidate(
+        self,
+        session: WriteSession,
+        job: Job,
+        event: CandidateEnded,
+        products: Sequence[tuple[str, str, str, int]],
+    ) -> None:
+        record = event.candidate
+        row = candidate_rows.get(session, job.id, record.id)
+        if row is not None and row.outcome == record.outcome.value:
+            job.done = max(job.done, event.done)
+            return
+        if row is None:
+            job.candidate_count += 1
+            row = Candidate(job_id=job.id, key=record.id, number=job.candidate_count, **self._columns(job, record))
+            session.add(row)
+        row.attempt = self._claim.attempt
+        row.reused_from = self.reused_from.get(record.id)
+        apply(row, record)
+        job.done = event.done
+        session.flush()
+        artifact_rows.record(session, [(digest, media_type, size) for _, digest, media_type, size in products])
+        candidate_rows.products(session, job.id, record.id, {name: digest for name, digest, _, _ in products})
+        self._event(
+            session,
+            "candidate",
+            {
+                "id": record.id,
+                "number": row.number,
+                "variant": record.variant,
+                "kind": record.kind.value,
+                "outcome": record.outcome.value,
+                "forecast_ns": row.forecast_ns,
+                "measured_ns": row.measured_ns,
+                "code": record.failure.code if record.failure else None,
+                "message": record.failure.message if record.failure else None,
+                "done": event.done,
+                "total": event.total,
+            },
+        )
+
+    def _columns(self, job: Job, record: CandidateRecord) -> dict[str, str]:
+        return {
+            "ir_hash": self._ir_hashes.get(record.variant, ""),
+            "profile": job.profile_digest,
+            "toolchain": self._identity.toolchain,
+            "constraint_set": self._identity.constraint_set,
+            "protocol": self._identity.protocol,
+            "verification": self._identity.verification,
+            "pins": self._pins,
+        }

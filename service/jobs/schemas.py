@@ -1,0 +1,187 @@
+"""Wire forms of jobs."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+
+from service.candidates.schemas import CandidateSummary
+from service.tuning import Effort
+
+__all__ = [
+    "AttemptView",
+    "EventView",
+    "FailureView",
+    "JobMode",
+    "JobState",
+    "JobSubmission",
+    "JobSummary",
+    "JobView",
+    "RejectedView",
+    "VariantSubmission",
+    "VariantView",
+]
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class JobState(StrEnum):
+    """States of a job: see docs/jobs.md."""
+
+    QUEUED = "queued"
+    SOLVING = "solving"
+    BUILDING = "building"
+    MEASURING = "measuring"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class JobMode(StrEnum):
+    """``later``: the answer comes with the job. ``now``: the reply also carries the best that is known at once."""
+
+    LATER = "later"
+    NOW = "now"
+
+
+class VariantSubmission(BaseModel):
+    """One member of a family."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ir: str = Field(min_length=1, description="Text of `tvm.ir.save_json(prim_func)`.")
+    params: dict[str, JsonValue] = Field(default_factory=dict, max_length=64)
+
+
+class JobSubmission(BaseModel):
+    """What to tune, for which device, and how hard to try."""
+
+    model_config = ConfigDict(extra="forbid", use_enum_values=False)
+
+    ir: str | None = Field(None, min_length=1, description="One kernel's IR; or give `variants`.")
+    variants: list[VariantSubmission] | None = Field(
+        None, min_length=1, description="A family, the user's default first; or give `ir`."
+    )
+    name: Name | None = Field(None, description="For people; the kernel's own name by default.")
+    profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
+    pins: dict[str, Any] | None = Field(None, description="A `warpwright.pins/1` document.")
+    engine: Literal["cpsat", "z3"] = "cpsat"
+    seed: int = Field(0, ge=0, le=2**31 - 1)
+    effort: Effort = Effort.NORMAL
+    candidates: int | None = Field(
+        None, ge=0, le=1000, description="Proposed schedules to build, in place of the effort's."
+    )
+    seconds: float | None = Field(
+        None, gt=0, le=7 * 86400, allow_inf_nan=False, description="Wall time, in place of the effort's."
+    )
+    measure: bool = Field(True, description="Time the candidates when a device of this profile is at hand.")
+    priority: int = Field(0, ge=-10, le=10, description="Higher runs earlier.")
+    mode: JobMode = JobMode.LATER
+    fresh: bool = Field(False, description="Work again, though the same work is running or done.")
+
+    @model_validator(mode="after")
+    def _one_kernel(self) -> "JobSubmission":
+        if (self.ir is None) == (self.variants is None):
+            raise ValueError("give either 'ir' or 'variants'")
+        return self
+
+    def family(self) -> list[VariantSubmission]:
+        """The variants, one for a single kernel."""
+        return self.variants if self.variants is not None else [VariantSubmission(ir=self.ir or "")]
+
+
+class FailureView(BaseModel):
+    """Why something did not work."""
+
+    code: str
+    message: str
+    place: str | None = None
+    detail: str = ""
+
+
+class VariantView(BaseModel):
+    """A variant and what became of it."""
+
+    number: int
+    params: dict[str, JsonValue]
+    ir_digest: str
+    kernel: str = ""
+    ir_hash: str | None = None
+    failure: FailureView | None = None
+
+
+class RejectedView(BaseModel):
+    """A structure that is proven impossible, with the conflicting constraint families and their numbers."""
+
+    variant: int
+    structure: dict[str, str]
+    conflicts: list[dict[str, str]]
+
+
+class AttemptView(BaseModel):
+    """One claim of the job by a runner."""
+
+    attempt: int
+    owner: str
+    started_at: datetime
+    ended_at: datetime | None
+    ending: str | None
+
+
+class JobSummary(BaseModel):
+    """A job in a list."""
+
+    id: str
+    name: str
+    state: JobState
+    priority: int
+    profile: str = Field(description="The profile's name.")
+    profile_digest: str
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    done: int = Field(description="Candidates that reached their end.")
+    total: int | None = Field(description="Candidates to try; null until the solver is done.")
+    ending: str | None = Field(description="tuned, infeasible, not_applicable or unknown, once ended.")
+    note: str = Field(description="What the answer rests on: 'measured', 'compiled, not measured', ...")
+    partial: bool = Field(description="The job was stopped; the answer is what was known then.")
+    stopped_by: str
+    best: str | None = Field(description="Id of the best candidate.")
+    error: FailureView | None
+
+
+class JobView(JobSummary):
+    """A job with everything but its candidates' details."""
+
+    attempt: int
+    owner: str
+    trace_id: str
+    cancel_requested: bool
+    engine: str
+    measure: bool
+    pins: dict[str, Any]
+    budget: dict[str, float]
+    variants: list[VariantView]
+    rejected: list[RejectedView]
+    tied: list[str] = Field(description="Measured candidates within the winner's own spread, the winner included.")
+    attempts: list[AttemptView]
+    winner: CandidateSummary | None
+    baseline: CandidateSummary | None = Field(description="The compiler's own best choice in this job.")
+    speedup: float | None = Field(
+        description="Baseline's measured time over the winner's; null unless both were measured."
+    )
+    last_event: int
+    now: dict[str, Any] | None = Field(
+        None, description="Only in the reply to mode=now: the best that is known at once."
+    )
+
+
+class EventView(BaseModel):
+    """One event of a job."""
+
+    number: int
+    kind: str
+    at: datetime
+    attempt: int
+    data: dict[str, Any]

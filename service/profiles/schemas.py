@@ -1,0 +1,37 @@
+"""Wire forms of profiles."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["ProfileSummary", "ProfileUpload", "ProfileView"]
+
+
+class ProfileSummary(BaseModel):
+    """A profile in a list."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    name: str
+    digest: str
+    title: str
+    family: str
+    arch: str
+    builtin: bool
+    created_at: datetime
+
+
+class ProfileView(ProfileSummary):
+    """A profile with its document: every number with unit, origin and source."""
+
+    document: dict[str, Any]
+
+
+class ProfileUpload(BaseModel):
+    """A profile of the user's own, as TOML text or as a JSON document."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    toml: str | None = Field(None, description="The document as TOML text.")
+    document: dict[str, Any] | None = Field(None, description="The document as JSON.")

@@ -1,0 +1,87 @@
+"""Queries over stored results."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import and_, literal, or_, select, update
+
+from service.db import ReadSession, WriteSession
+from service.db.base import now
+from service.db.models import StoredResult
+from solver.domain import Fingerprint
+
+__all__ = ["COLUMNS", "by_key", "fingerprint_of", "keep_better", "nearest", "page", "relaxed"]
+
+COLUMNS = ("ir", "profile", "toolchain", "constraint_set", "protocol", "verification", "pins")
+"""The identity, in the order of ``Fingerprint``."""
+
+
+def by_key(session: ReadSession, key: str) -> StoredResult | None:
+    """The result of exactly this fingerprint."""
+    return session.get(StoredResult, key)
+
+
+def keep_better(session: WriteSession, row: Mapping[str, Any]) -> None:
+    """Store a result unless a better one is there: measured beats unmeasured, then the smaller time.
+
+    One insert that may do nothing and one conditional update, so that of fifty writers at once the best one stays.
+    """
+    if session.insert_missing(StoredResult, [row]):
+        return
+    better = or_(
+        and_(StoredResult.measured.is_(False), literal(bool(row["measured"]))),
+        and_(
+            StoredResult.measured.is_(row["measured"]),
+            or_(StoredResult.time_ns.is_(None), StoredResult.time_ns > (row["time_ns"] or 0.0)),
+            literal(row["time_ns"] is not None),
+        ),
+    )
+    changed = {name: row[name] for name in ("job_id", "candidate", "measured", "time_ns", "answer", "name")}
+    mine = update(StoredResult).where(StoredResult.key == row["key"], better)
+    session.execute(mine.values(**changed, updated_at=now()).execution_options(synchronize_session=False))
+
+
+def relaxed(session: ReadSession, wanted: Fingerprint, ignored: Sequence[str]) -> StoredResult | None:
+    """The best result that agrees in all columns but the ignored ones: measured first, then the fastest, then the newest."""
+    query = select(StoredResult)
+    for name in COLUMNS:
+        if name not in ignored:
+            query = query.where(getattr(StoredResult, name) == getattr(wanted, name))
+    query = query.order_by(
+        StoredResult.measured.desc(), StoredResult.time_ns.asc().nulls_last(), StoredResult.updated_at.desc()
+    )
+    return session.scalars(query.limit(1)).first()
+
+
+def nearest(session: ReadSession, wanted: Fingerprint, limit: int) -> list[tuple[Fingerprint, StoredResult]]:
+    """Stored results of the same kernel, those that differ in the fewest columns first."""
+    query = select(StoredResult).where(StoredResult.ir == wanted.ir).order_by(StoredResult.updated_at.desc())
+    found = [(fingerprint_of(row), row) for row in session.scalars(query.limit(200))]
+    return sorted(found, key=lambda item: len(wanted.differences(item[0])))[:limit]
+
+
+def page(
+    session: ReadSession,
+    limit: int,
+    *,
+    after: str | None = None,
+    ir: str | None = None,
+    profile: str | None = None,
+    stale: Mapping[str, Sequence[str]] | None = None,
+) -> Sequence[StoredResult]:
+    """Up to ``limit`` results by key; ``stale`` maps columns to their present values, any other value is stale."""
+    query = select(StoredResult).order_by(StoredResult.key).limit(limit)
+    if after is not None:
+        query = query.where(StoredResult.key > after)
+    if ir is not None:
+        query = query.where(StoredResult.ir == ir)
+    if profile is not None:
+        query = query.where(StoredResult.profile == profile)
+    if stale:
+        query = query.where(or_(*(getattr(StoredResult, name).not_in(present) for name, present in stale.items())))
+    return session.scalars(query).all()
+
+
+def fingerprint_of(row: StoredResult) -> Fingerprint:
+    """The identity of a row."""
+    return Fingerprint(**{name: getattr(row, name) for name in COLUMNS})
