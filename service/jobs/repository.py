@@ -1,6 +1,6 @@
 """Queries over jobs, their variants, events, attempts, and who waits for them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Select, func, or_, select, update
 
@@ -92,7 +92,7 @@ def active_count(session: ReadSession, owner: str) -> int:
     return int(session.scalar(select(func.count()).where(Job.owner == owner, Job.state.in_(ACTIVE))))
 
 
-def add_event(session: WriteSession, job_id: str, attempt: int, kind: str, data: dict[str, object]) -> int:
+def add_event(session: WriteSession, job_id: str, attempt: int, kind: str, data: Mapping[str, object]) -> int:
     """Append an event under the next number; the job's row is locked by the count until the transaction ends."""
     counted = (
         update(Job)
@@ -102,7 +102,7 @@ def add_event(session: WriteSession, job_id: str, attempt: int, kind: str, data:
         .execution_options(synchronize_session=False)
     )
     number = int(session.execute(counted).scalar_one())
-    session.add(JobEvent(job_id=job_id, number=number, attempt=attempt, kind=kind, data=data))
+    session.add(JobEvent(job_id=job_id, number=number, attempt=attempt, kind=kind, data=dict(data)))
     return number
 
 

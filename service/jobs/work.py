@@ -63,7 +63,7 @@ class Attempt:
             self._run()
         except LeaseLost:
             self._log.warning("lease-lost")
-        except Exception:
+        except Exception:  # noqa: BLE001 - a fault of ours ends this job with a record, not the runner
             self._log.exception("attempt-broke")
             self._end_or_give_up(
                 lambda session, job: self._fail(
@@ -216,7 +216,7 @@ class Attempt:
     def _end_or_give_up(self, work: Callable[[WriteSession, Job], None]) -> None:
         try:
             self._end(work)
-        except Exception:
+        except Exception:  # noqa: BLE001 - there is nobody left to tell but the log
             # The database itself may be the reason; the lease runs out and another attempt follows.
             self._log.exception("end-not-written")
 

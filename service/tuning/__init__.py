@@ -4,6 +4,7 @@
 """
 
 from service.tuning.events import CandidateEnded, Event, Phase, PhaseEntered, Proposed, StepStarted, VariantRead
+from service.tuning.orchestrate import tune
 from service.tuning.request import Effort, TuneBudget, TuneRequest, Variant
 from service.tuning.result import (
     BASELINES,
@@ -42,4 +43,5 @@ __all__ = [
     "Variant",
     "VariantRead",
     "VariantReport",
+    "tune",
 ]
