@@ -221,6 +221,10 @@ class Scope:
     variable: str = ""
     zero_based: bool = True
     guarded: bool = False
+    reads: tuple[str, ...] = ()
+    """Buffers that the loop's extent, condition or guard reads: a role that enters must hold them."""
+    uses_scalars: tuple[str, ...] = ()
+    """Bound scalars that the loop's extent, condition or guard uses: a role that enters must have bound them."""
 
 
 @dataclass(frozen=True, slots=True)

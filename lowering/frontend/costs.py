@@ -1,0 +1,111 @@
+"""What operations cost, in cycles of one SM. The one place where work becomes time; every rate comes from the profile.
+
+A cost is for the whole block's work. ``uses`` says how long each unit is busy, ``latency`` how long until the result can be
+used when all units are free. Pure Python.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+
+from solver.domain import HardwareProfile, Unit, UnitUse
+
+__all__ = ["Cost", "CostModel", "Work"]
+
+WGMMA_ROWS = 64
+"""Rows of one warpgroup matrix instruction: a tile's rows are padded to them (PTX ISA, wgmma.mma_async)."""
+MMA_COLUMNS = 8
+"""Granularity of the instruction's columns."""
+TENSOR_RATES = {
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "float32": "tf32",
+    "int8": "int8",
+    "uint8": "int8",
+    "float64": "fp64",
+}
+"""Operand type -> name of its rate in the profile; types starting with ``float8``, ``float4`` are fp8 and fp4."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Cycles until the result, and cycles that each unit is busy (units with none left out)."""
+
+    latency: int
+    uses: tuple[UnitUse, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Work of a SIMT operation: floating-point instructions, special-function results, bytes through shared and global memory."""
+
+    alu: int = 0
+    sfu: int = 0
+    shared_bytes: int = 0
+    global_bytes: int = 0
+
+
+class CostModel:
+    """Rates of one profile. Reading an absent or unknown rate raises ``ProfileError``; optional latencies count as zero."""
+
+    def __init__(self, profile: HardwareProfile) -> None:
+        self._profile = profile
+        clock_hz = profile.number("sm.clock_boost", "MHz") * 1e6
+        bandwidth = profile.number("global.bandwidth", "GB/s") * 1e9
+        self._global_rate = bandwidth / (profile.integer("sm.count", "count") * clock_hz)
+        self._shared_rate = profile.number("shared.bytes_per_cycle", "bytes/cycle")
+        self._alu_rate = profile.number("alu.fp32_per_cycle", "ops/cycle")
+        self._sfu_rate = profile.number("sfu.exponentials_per_cycle", "ops/cycle")
+        self.has_tma = profile.flag("features.tma")
+
+    def gemm(self, m: int, n: int, k: int, dtype: str) -> Cost:
+        """A tile product: padded multiply-adds over the tensor core's rate, plus the instruction's own latency."""
+        macs = _round_up(m, WGMMA_ROWS) * _round_up(n, MMA_COLUMNS) * k
+        cycles = self._cycles(macs, self._tensor_rate(dtype))
+        latency = self._optional("wgmma.latency" if self._profile.flag("features.wgmma") else "tcgen05.latency")
+        return Cost(cycles + latency, _uses((Unit.TENSOR_CORE, cycles)))
+
+    def tma_load(self, bytes_: int) -> Cost:
+        """A bulk copy into shared memory: its bytes occupy the unit, the first of them arrive after the latency."""
+        cycles = self._cycles(bytes_, self._profile.number("tma.bytes_per_cycle", "bytes/cycle"))
+        return Cost(cycles + self._profile.integer("tma.latency", "cycles"), _uses((Unit.TMA, cycles)))
+
+    def tma_store(self, bytes_: int) -> Cost:
+        """A bulk copy out of shared memory; the issuing lane waits until the source may be written again."""
+        cycles = self._cycles(bytes_, self._profile.number("tma.bytes_per_cycle", "bytes/cycle"))
+        return Cost(cycles + self._profile.integer("tma.store_latency", "cycles"), _uses((Unit.TMA, cycles)))
+
+    def async_load(self, bytes_: int) -> Cost:
+        """``cp.async``: as many bytes through the load/store unit, without registers."""
+        cycles = self._cycles(bytes_, min(self._global_rate, self._shared_rate))
+        return Cost(cycles + self._optional("global.latency"), _uses((Unit.LSU, cycles)))
+
+    def simt(self, work: Work) -> Cost:
+        """Scalar code of all threads: units work side by side, so the slowest decides; global data adds its latency."""
+        alu = self._cycles(work.alu, self._alu_rate)
+        sfu = self._cycles(work.sfu, self._sfu_rate)
+        moved = self._cycles(work.shared_bytes, self._shared_rate) + self._cycles(work.global_bytes, self._global_rate)
+        latency = max(alu, sfu, moved, 1)
+        if work.global_bytes:
+            latency += self._optional("global.latency")
+        elif work.shared_bytes:
+            latency += self._optional("shared.round_trip_latency")
+        return Cost(latency, _uses((Unit.ALU, alu), (Unit.SFU, sfu), (Unit.LSU, moved)))
+
+    def _tensor_rate(self, dtype: str) -> float:
+        name = TENSOR_RATES.get(dtype) or ("fp8" if dtype.startswith("float8") else "fp4")
+        return self._profile.number(f"tensor_core.{name}_macs_per_cycle", "MACs/cycle")
+
+    def _optional(self, path: str) -> int:
+        return self._profile.integer(path, "cycles") if self._profile.has(path) else 0
+
+    @staticmethod
+    def _cycles(amount: float, rate: float) -> int:
+        return ceil(amount / rate)
+
+
+def _uses(*pairs: tuple[Unit, int]) -> tuple[UnitUse, ...]:
+    return tuple(UnitUse(unit, cycles) for unit, cycles in pairs if cycles)
+
+
+def _round_up(value: int, step: int) -> int:
+    return -(-value // step) * step

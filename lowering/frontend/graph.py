@@ -1,0 +1,277 @@
+"""The kernel graph of a walked kernel: operations, scopes, dependences, totals. Runs in child processes only."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilelang import tvm
+
+from lowering.frontend.accesses import scalars_in, touches_of_expression
+from lowering.frontend.dependences import Item, dependences_of, summarise
+from lowering.frontend.operations import OperationReader
+from lowering.frontend.storage import Storages
+from lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Metadata, Node, leaves
+from solver.domain import (
+    ROOT,
+    Dependence,
+    HardwareProfile,
+    KernelGraph,
+    Memory,
+    NotApplicable,
+    Op,
+    OpKind,
+    Scope,
+    ScopeKind,
+    TargetFamily,
+    Unit,
+)
+
+__all__ = ["read_graph"]
+
+tirx = tvm.tirx
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What the pass over the tree has gathered so far."""
+
+    storages: Storages
+    operations: OperationReader
+    scalars: "_Scalars"
+    ops: list[Op] = field(default_factory=list)
+    scopes: list[Scope] = field(default_factory=list)
+    dependences: list[Dependence] = field(default_factory=list)
+    trips: list[int | None] = field(default_factory=lambda: [1])
+    runs: dict[str, int | None] = field(default_factory=dict)
+    touched: set[str] = field(default_factory=set)
+    matrix_operands: set[str] = field(default_factory=set)
+
+
+class _Scalars:
+    """Names of the scalars that the kernel binds, unique also where the source repeats one."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._vars: list[tuple[Any, str, Any]] = []
+        taken = set[str]()
+        for leaf in leaves(kernel.body):
+            if isinstance(leaf.stmt, tirx.Bind):
+                base, count = str(leaf.stmt.var.name) or "scalar", 1
+                name = base
+                while name in taken:
+                    count += 1
+                    name = f"{base}_{count}"
+                taken.add(name)
+                self._vars.append((leaf.stmt.var, name, leaf.stmt.value))
+
+    def name(self, var: Any) -> str | None:
+        return next((name for known, name, _ in self._vars if known.same_as(var)), None)
+
+    def reads_memory(self, expression: Any) -> bool:
+        """Whether the value depends on what some buffer holds, also through bound scalars."""
+        if touches_of_expression(expression):
+            return True
+        values = [value for var in scalars_in(expression) for known, _, value in self._vars if known.same_as(var)]
+        return any(self.reads_memory(value) for value in values)
+
+
+def read_graph(kernel: Kernel, profile: HardwareProfile) -> KernelGraph:
+    """The graph of a kernel on a device.
+
+    Raises:
+        NotApplicable: what the walk let through but no schedule can hold (dynamic loops, guards that roles disagree on).
+        ProfileError: the device lacks a rate that a cost needs.
+    """
+    storages = Storages(kernel)
+    scalars = _Scalars(kernel)
+    reading = _Reading(storages, OperationReader(storages, profile, scalars.name), scalars)
+    items = _read_items(reading, ROOT, kernel.body, None)
+    reading.scopes.append(Scope(ROOT, ScopeKind.ROOT, None, 1, tuple(item.id for item in items)))
+    _check_uniform(reading)
+    grid = tuple(_constant(extent) for extent in kernel.grid)
+    symbol = kernel.function.attrs.get("global_symbol") if kernel.function.attrs else None
+    buffers = storages.domain(reading.matrix_operands, reading.touched)
+    return KernelGraph(
+        name=str(symbol or "main"),
+        family=TargetFamily.CUDA,
+        arch=profile.arch,
+        threads=kernel.threads,
+        grid=grid,
+        buffers=buffers,
+        ops=tuple(reading.ops),
+        scopes=tuple(reversed(reading.scopes)),
+        dependences=tuple(reading.dependences),
+        min_blocks_per_sm=_metadata(kernel.body, "tl.min_blocks_per_sm") or 1,
+        swizzle=_metadata(kernel.body, "threadblock_swizzle_pattern") is not None,
+        flops=_flops(reading, grid),
+        global_bytes=_global_bytes(buffers),
+    )
+
+
+def _read_items(reading: _Reading, scope_id: str, body: list[Node], loop: Any | None) -> list[Item]:
+    """Read what stands directly in one scope and record the scope's dependences; ``loop`` None is the root."""
+    items: list[Item] = []
+    _read_nodes(reading, scope_id, body, [], items)
+    inner = _bound_in(body)
+    storage, alias = reading.storages.name, reading.storages.alias
+    reading.dependences += dependences_of(scope_id, items, storage, loop=loop, inner=inner, alias=alias)
+    return items
+
+
+def _read_nodes(reading: _Reading, scope_id: str, nodes: list[Node], guards: list[Any], items: list[Item]) -> None:
+    for node in nodes:
+        if isinstance(node, Leaf):
+            items.append(_read_leaf(reading, node, scope_id, guards))
+        elif isinstance(node, Loop):
+            items.append(_read_loop(reading, node, scope_id, guards))
+        elif isinstance(node, Guard):
+            _read_nodes(reading, scope_id, node.body, [*guards, node.stmt.condition], items)
+        else:
+            _read_nodes(reading, scope_id, node.body, guards, items)
+
+
+def _read_leaf(reading: _Reading, leaf: Leaf, scope_id: str, guards: list[Any]) -> Item:
+    op, touches = reading.operations.read(leaf, scope_id, guards)
+    reading.ops.append(op)
+    reading.runs[op.id] = _product(reading.trips)
+    names = {reading.storages.name(touch.buffer) for touch in touches}
+    reading.touched |= names
+    if op.kind in (OpKind.GEMM, OpKind.TMA_LOAD, OpKind.TMA_STORE):
+        reading.matrix_operands |= names
+    reads = [touch for touch in touches if not touch.write]
+    writes = [touch for touch in touches if touch.write]
+    kills = frozenset(reading.storages.name(touch.buffer) for touch in writes if touch.covers)
+    return Item(leaf.id, reads, list(reads), writes, kills)
+
+
+def _read_loop(reading: _Reading, loop: Loop, scope_id: str, guards: list[Any]) -> Item:
+    stmt = loop.stmt
+    is_for = isinstance(stmt, tirx.For)
+    control = [stmt.min, stmt.extent] if is_for else [stmt.condition]
+    _check_control(reading, loop, control)
+    trips = _constant(stmt.extent) if is_for else None
+    reading.trips.append(trips)
+    items = _read_items(reading, loop.id, loop.body, stmt)
+    reading.trips.pop()
+    touches = [touch for part in (*control, *guards) for touch in touches_of_expression(part)]
+    names = sorted({reading.storages.name(touch.buffer) for touch in touches})
+    reading.touched |= set(names)
+    used = {reading.scalars.name(var) for part in (*control, *guards) for var in scalars_in(part)}
+    reading.scopes.append(
+        Scope(
+            id=loop.id,
+            kind=_scope_kind(stmt),
+            parent=scope_id,
+            trips=trips,
+            items=tuple(item.id for item in items),
+            num_stages=_stages(stmt) if is_for else 0,
+            variable=str(stmt.loop_var.name) if is_for else "",
+            zero_based=not is_for or _constant(stmt.min) == 0,
+            guarded=bool(guards),
+            reads=tuple(names),
+            uses_scalars=tuple(sorted(name for name in used if name is not None)),
+        )
+    )
+    certain = trips is not None and trips >= 1 and not guards
+    inner = _bound_in(loop.body)
+    item = summarise(loop.id, items, reading.storages.name, loop=stmt, inner=inner, certain=certain)
+    item.reads += touches
+    item.exposed += touches
+    return item
+
+
+def _check_control(reading: _Reading, loop: Loop, control: list[Any]) -> None:
+    """A loop's trips may depend on parameters, indices and loop variables; a ``while`` also on the thread's own variables.
+
+    What memory holds is unknown before the launch, so a schedule for it could neither be checked nor ranked.
+    """
+    for expression in control:
+        if isinstance(loop.stmt, tirx.While):
+            memories = {reading.storages.memory(touch.buffer) for touch in touches_of_expression(expression)}
+            dynamic = bool(memories - {Memory.LOCAL})
+        else:
+            dynamic = reading.scalars.reads_memory(expression)
+        if dynamic:
+            message = f"how often the loop {loop.id!r} runs depends on data"
+            raise NotApplicable(message, code="dynamic-scope", place=loop.id)
+
+
+def _check_uniform(reading: _Reading) -> None:
+    """Roles must agree on whether they enter a loop: its guard reads no storage that an operation writes, locals excepted."""
+    written = {access.buffer for op in reading.ops for access in op.writes}
+    memories = {name: reading.storages.memory(buffer) for name, buffer in reading.storages.tvm_buffers().items()}
+    for scope in reading.scopes:
+        for name in scope.reads:
+            if name in written and memories[name] not in (Memory.LOCAL, Memory.FRAGMENT):
+                message = f"whether {scope.id!r} runs depends on {name!r}, which the kernel writes"
+                raise NotApplicable(message, code="guard-not-uniform", place=scope.id)
+
+
+def _bound_in(body: list[Node]) -> list[Any]:
+    """Variables that get their values inside a body: bound scalars and the variables of inner loops."""
+    found: list[Any] = []
+    for node in body:
+        if isinstance(node, Leaf):
+            found += [node.stmt.var] if isinstance(node.stmt, tirx.Bind) else []
+            continue
+        if isinstance(node, Loop) and isinstance(node.stmt, tirx.For):
+            found.append(node.stmt.loop_var)
+        found += _bound_in(node.body)
+    return found
+
+
+def _scope_kind(stmt: Any) -> ScopeKind:
+    if isinstance(stmt, tirx.While):
+        return ScopeKind.WHILE
+    return ScopeKind.UNROLLED if stmt.kind == tirx.stmt.ForKind.UNROLLED else ScopeKind.SERIAL
+
+
+def _stages(loop: Any) -> int:
+    value = loop.annotations.get("num_stages")
+    return int(getattr(value, "value", value)) if value is not None else 0
+
+
+def _metadata(nodes: list[Node], key: str) -> int | None:
+    for node in nodes:
+        if isinstance(node, Metadata):
+            if str(node.stmt.attr_key) == key:
+                return _constant(node.stmt.value) or 0
+            found = _metadata(node.body, key)
+            if found is not None:
+                return found
+    return None
+
+
+def _flops(reading: _Reading, grid: tuple[int | None, ...]) -> int:
+    """Two a multiply-add of the matrix products; kernels without one count their other arithmetic. 0 when symbolic."""
+    blocks = _product(grid)
+    total = 0
+    products = any(op.gemm is not None for op in reading.ops)
+    for op in reading.ops:
+        if op.gemm is not None:
+            work = 2 * op.gemm.m * op.gemm.n * op.gemm.k
+        elif not products and op.kind in (OpKind.PARALLEL, OpKind.REDUCE):
+            work = op.elements if any(use.unit in (Unit.ALU, Unit.SFU) for use in op.uses) else 0
+        else:
+            continue
+        runs = reading.runs[op.id]
+        if runs is None or blocks is None:
+            return 0
+        total += work * runs * blocks
+    return total
+
+
+def _global_bytes(buffers: tuple[Any, ...]) -> int:
+    device = [buffer for buffer in buffers if buffer.memory is Memory.GLOBAL]
+    return 0 if any(buffer.bytes == 0 for buffer in device) else sum(buffer.bytes for buffer in device)
+
+
+def _product(values: Any) -> int | None:
+    total = 1
+    for value in values:
+        if value is None:
+            return None
+        total *= value
+    return total
+
+
+def _constant(value: Any) -> int | None:
+    return int(value.value) if isinstance(value, tirx.IntImm) else None

@@ -1,0 +1,68 @@
+"""The frontend's tasks, run in child processes only. A task takes one JSON object and returns one.
+
+Whatever TVM says of a document that passed the check becomes a typed error here; a crash ends the child, not the service.
+"""
+
+from typing import Any
+
+from lowering.frontend.irhash import hash_document
+from lowering.frontend.precheck import LIMIT_BYTES, precheck
+from solver.domain import DocumentError, HardwareProfile, WarpwrightError, dump, load
+
+__all__ = ["hash_ir", "load_function", "read"]
+
+
+def hash_ir(payload: dict[str, Any]) -> dict[str, Any]:
+    """``{"ir", "limit_bytes"?}`` -> ``{"ir_hash"}``; needs no TVM."""
+    document = precheck(_text(payload), limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
+    return {"ir_hash": hash_document(document)}
+
+
+def read(payload: dict[str, Any]) -> dict[str, Any]:
+    """``{"ir", "profile", "limit_bytes"?}`` -> ``{"graph", "ir_hash"}``.
+
+    Raises:
+        DocumentError, ForeignCode: what :func:`precheck` says, and ``ir-rejected`` for what TVM cannot read.
+        NotApplicable: the kernel is legal but no warp schedule can express it.
+        ProfileError: the profile lacks a number.
+    """
+    document = precheck(_text(payload), limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
+    profile: HardwareProfile = load(HardwareProfile, payload["profile"])
+
+    from lowering.frontend.graph import read_graph
+    from lowering.frontend.walk import walk_kernel
+
+    function = load_function(_text(payload))
+    try:
+        graph = read_graph(walk_kernel(function), profile)
+    except WarpwrightError:
+        raise
+    except Exception as error:
+        # TVM's objects are only as sound as the document that made them; its complaints are about the document.
+        raise DocumentError(f"the IR is inconsistent: {_first_line(error)}", code="ir-rejected", place="/") from error
+    return {"graph": dump(graph), "ir_hash": hash_document(document)}
+
+
+def load_function(text: str) -> Any:
+    """The ``PrimFunc`` of a checked document; DocumentError ``ir-rejected`` when TVM refuses it."""
+    from tilelang import tvm
+
+    try:
+        function = tvm.ir.load_json(text)
+    except Exception as error:
+        raise DocumentError(f"TVM cannot read the IR: {_first_line(error)}", code="ir-rejected", place="/") from error
+    if not isinstance(function, tvm.tirx.PrimFunc):
+        raise DocumentError("the IR is no PrimFunc", code="ir-not-a-primfunc", place="/")
+    return function
+
+
+def _text(payload: dict[str, Any]) -> str:
+    text = payload.get("ir")
+    if not isinstance(text, str):
+        raise DocumentError("'ir' is no string", code="ir-not-json", place="/ir")
+    return text
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return (lines[-1] if lines else type(error).__name__)[:300]
