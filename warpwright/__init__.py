@@ -1,1 +1,60 @@
-"""x."""
+"""Warpwright: fast, provably legal execution schedules for accelerator kernels, by constraint solving.
+
+Public names are resolved when they are first used, so that ``import warpwright`` and ``warpwright --help`` stay quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warpwright.api import solve, tune
+    from warpwright.client import AsyncClient, Client
+    from warpwright.errors import KernelFileError, LockError, ServerError, ServerUnreachable
+    from warpwright.kernel_file import KernelFile, KernelVariant, read_kernel_file
+    from warpwright.result import Candidate, Failure, Rejected, Result
+
+__all__ = [
+    "AsyncClient",
+    "Candidate",
+    "Client",
+    "Failure",
+    "KernelFile",
+    "KernelFileError",
+    "KernelVariant",
+    "LockError",
+    "Rejected",
+    "Result",
+    "ServerError",
+    "ServerUnreachable",
+    "read_kernel_file",
+    "solve",
+    "tune",
+]
+
+_HOMES = {
+    "AsyncClient": "client",
+    "Candidate": "result",
+    "Client": "client",
+    "Failure": "result",
+    "KernelFile": "kernel_file",
+    "KernelFileError": "errors",
+    "KernelVariant": "kernel_file",
+    "LockError": "errors",
+    "Rejected": "result",
+    "Result": "result",
+    "ServerError": "errors",
+    "ServerUnreachable": "errors",
+    "read_kernel_file": "kernel_file",
+    "solve": "api",
+    "tune": "api",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"warpwright.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

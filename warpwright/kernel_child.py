@@ -31,7 +31,7 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
     module = _run_file(path)
     name, target = _choose(module, path, payload.get("function"))
     families = module.get(FAMILY) if name == FACTORY or payload.get("function") is None else None
-    variants = [
+    variants: list[dict[str, Any]] = [
         {"params": params, "ir": _ir(_make(target, params, path, name), path, name)}
         for params in _parameters(target, families, given, path)
     ]
@@ -96,7 +96,9 @@ def _parameters(target: Any, families: Any, given: Mapping[str, Any], path: Path
     if families is None:
         return [dict(given)]
     if not isinstance(families, Iterable) or not all(isinstance(entry, Mapping) for entry in families):
-        raise KernelFileError(f"{FAMILY} must be a list of dictionaries", code="kernel-file-bad-family", place=str(path))
+        raise KernelFileError(
+            f"{FAMILY} must be a list of dictionaries", code="kernel-file-bad-family", place=str(path)
+        )
     merged: list[dict[str, Any]] = []
     for entry in families:
         params = {**entry, **given}
@@ -112,7 +114,9 @@ def _make(target: Any, params: Mapping[str, Any], path: Path, name: str) -> Any:
     if _is_prim_func(target):
         if params:
             raise KernelFileError(
-                f"{name} is a finished kernel and takes no parameters", code="kernel-file-needs-arguments", place=str(path)
+                f"{name} is a finished kernel and takes no parameters",
+                code="kernel-file-needs-arguments",
+                place=str(path),
             )
         return target
     if _is_autotune(target):

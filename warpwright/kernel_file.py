@@ -1,4 +1,4 @@
-"""Kernel files: a user's TileLang Python or saved IR becomes a named family of variants. Python runs in a child, here on the user's side.
+"""Kernel files: TileLang Python or saved IR becomes a family of variants. Python runs in a child, on the user's side.
 
 Conventions of a Python file: top-level ``@T.prim_func`` or ``@tilelang.jit`` kernels; or a factory ``kernel(**params)`` with an
 optional ``VARIANTS`` list of parameter sets, the first being the default; ``@tilelang.autotune`` brings its ``configs``.
@@ -73,7 +73,9 @@ def _read_ir(path: Path) -> KernelFile:
     size = path.stat().st_size
     if size > IR_LIMIT_BYTES:
         raise KernelFileError(
-            f"{path.name} has {size} bytes; IR of at most {IR_LIMIT_BYTES} is read", code="ir-too-large", place=str(path)
+            f"{path.name} has {size} bytes; IR of at most {IR_LIMIT_BYTES} is read",
+            code="ir-too-large",
+            place=str(path),
         )
     try:
         text = path.read_text("utf-8")

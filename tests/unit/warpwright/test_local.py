@@ -1,0 +1,132 @@
+"""Local tuning on the stand-in toolchain: the result, the exit codes, the written folder, interruption."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from service.testing.toolchain import StandInToolchain, stand_in_ir
+from service.tuning import CandidateEnded, Event, TuneBudget
+from service.tuning.toolchain import Stop
+from solver.domain import WarpwrightError
+from solver.profiles import load_profile
+from warpwright.cli.exit_codes import ExitCode
+from warpwright.cli.render import print_result
+from warpwright.cli.tune import exit_code_of_result
+from warpwright.kernel_file import KernelFile, KernelVariant
+from warpwright.local import tune_here
+from warpwright.result import Result
+
+BUDGET = TuneBudget(candidates=3, wall_seconds=60.0)
+
+
+def family(*irs: str) -> KernelFile:
+    return KernelFile("toy", tuple(KernelVariant(ir, {"BM": number}) for number, ir in enumerate(irs)))
+
+
+def tuned(*irs: str, device: bool = False, stop: Stop | None = None, events: list[Event] | None = None) -> Result:
+    return tune_here(
+        family(*irs),
+        load_profile("h200"),
+        budget=BUDGET,
+        toolchain=StandInToolchain(device=device),
+        stop=stop,
+        events=events.append if events is not None else None,
+        parallel=1,
+    )
+
+
+def test_the_best_candidate_comes_first_and_baselines_are_among_them() -> None:
+    result = tuned(stand_in_ir(schedules=3))
+    assert result.best is not None
+    assert result.candidates[0] == result.best
+    assert {"scheduled", "default", "role_based", "unspecialized"} == {entry.kind for entry in result.candidates}
+    assert result.note == "compiled, not measured"
+    assert exit_code_of_result(result) is ExitCode.OK
+
+
+def test_parameters_of_the_variant_stand_at_the_candidate() -> None:
+    result = tuned(stand_in_ir(salt="a"), stand_in_ir(salt="b"))
+    assert all(entry.params == {"BM": entry.variant} for entry in result.candidates)
+
+
+def test_with_a_device_the_answer_is_measured() -> None:
+    result = tuned(stand_in_ir(schedules=2), device=True)
+    assert result.note == "measured"
+    assert result.best is not None
+    assert result.best.measured_ns is not None
+
+
+def test_infeasible_comes_with_the_families() -> None:
+    result = tuned(stand_in_ir(infeasible=True))
+    assert exit_code_of_result(result) is ExitCode.INFEASIBLE
+    assert result.rejected
+    assert all(family and message for entry in result.rejected for family, message, _ in entry.conflicts)
+
+
+def test_a_kernel_that_no_schedule_expresses_keeps_its_default() -> None:
+    result = tuned(stand_in_ir(refuse="not-applicable"))
+    assert exit_code_of_result(result) is ExitCode.NOT_APPLICABLE
+    assert result.refused_variants[0].code
+
+
+def test_foreign_code_is_refused() -> None:
+    with pytest.raises(WarpwrightError):
+        tuned(stand_in_ir(refuse="foreign-code"))
+
+
+def test_an_interrupted_tuning_gives_what_it_has() -> None:
+    stop = Stop()
+
+    class Interrupting(list[Event]):
+        def append(self, event: Event) -> None:
+            super().append(event)
+            if isinstance(event, CandidateEnded):
+                stop.raise_flag("interrupted")
+
+    seen = Interrupting()
+    result = tuned(stand_in_ir(schedules=3), stop=stop, events=seen)
+    assert result.partial
+    assert result.stopped_by == "interrupted"
+    assert exit_code_of_result(result) is ExitCode.PARTIAL
+    assert "skipped" in {entry.outcome for entry in result.candidates}
+
+
+def test_nothing_built_is_a_code_of_its_own() -> None:
+    result = replace(tuned(stand_in_ir(schedules=1)), best=None)
+    assert exit_code_of_result(result) is ExitCode.NOTHING_USABLE
+
+
+def test_the_document_is_json_and_names_its_schema() -> None:
+    result = tuned(stand_in_ir(schedules=2))
+    document = json.loads(json.dumps(result.to_json()))
+    assert document["schema"] == "warpwright.tune-result/1"
+    assert document["best"] == document["candidates"][0]["id"]
+    scheduled = [entry for entry in document["candidates"] if entry["kind"] == "scheduled"]
+    assert all(entry["schedule"]["schema"] == "warpwright.warp-schedule/1" for entry in scheduled)
+
+
+def test_the_table_shows_every_candidate_and_the_proof(capsys: pytest.CaptureFixture[str]) -> None:
+    result = tuned(stand_in_ir(schedules=2))
+    print_result(result)
+    shown = capsys.readouterr().out
+    assert shown.count("compiled") >= len(result.candidates)
+    assert "proof: II" in shown
+    assert "verified: yes" in shown
+
+
+def test_names_with_markup_are_printed_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    print_result(replace(tuned(stand_in_ir(schedules=1)), kernel="[red]boo[/red]"))
+    assert "[red]boo[/red]" in capsys.readouterr().out
+
+
+def test_the_folder_holds_everything(tmp_path: Path) -> None:
+    from warpwright.output import write_candidates
+
+    result = tuned(stand_in_ir(schedules=1))
+    write_candidates(result, tmp_path)
+    folders = list((tmp_path / "candidates").iterdir())
+    assert len(folders) == len(result.candidates)
+    assert all((folder / "candidate.json").is_file() for folder in folders)
+    assert json.loads((tmp_path / "result.json").read_text()) == result.to_json()

@@ -1,0 +1,5 @@
+"""``python -m warpwright``."""
+
+from warpwright.cli.main import main
+
+main()

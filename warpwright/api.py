@@ -1,0 +1,107 @@
+"""``tune()`` and ``solve()``: the two calls most users need, with the command line's defaults."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from service.tuning import Effort, Event, TuneBudget
+from service.tuning.toolchain import Stop
+from solver.domain import HardwareProfile, Pins, Verdict
+from solver.profiles import load_profile
+from warpwright.client import Client
+from warpwright.graphs import read_graph
+from warpwright.kernel_file import KernelFile, read_kernel_file
+from warpwright.local import tune_here
+from warpwright.remote import submission_of, tune_there
+from warpwright.result import Result
+
+__all__ = ["solve", "tune"]
+
+Kernel = KernelFile | str | Path
+
+
+def tune(
+    kernel: Kernel,
+    profile: HardwareProfile | str,
+    *,
+    function: str | None = None,
+    settings: Mapping[str, JsonValue] | None = None,
+    effort: Effort | str = Effort.NORMAL,
+    candidates: int | None = None,
+    seconds: float | None = None,
+    engine: str = "cpsat",
+    pins: Pins | None = None,
+    measure: bool = True,
+    server: str | None = None,
+    token: str | None = None,
+    events: Callable[[Event], None] | None = None,
+    stop: Stop | None = None,
+) -> Result:
+    """Finds a better schedule for a kernel, here or on a server.
+
+    Args:
+        kernel: a TileLang Python file, an IR JSON file, or what :func:`read_kernel_file` gave.
+        profile: a built-in name, a TOML file, or a loaded profile.
+        function: which kernel or factory of the file.
+        settings: parameters of the factory, on top of every variant.
+        effort: the budget by name; ``candidates`` and ``seconds`` replace its numbers.
+        candidates: how many schedules to try.
+        seconds: for the whole tuning.
+        engine: constraint solver.
+        pins: what is fixed beforehand.
+        measure: time the candidates when a device of this profile is at hand.
+        server: work there instead of here.
+        token: access token of the server.
+        events: called with what happens while it happens (local tuning only).
+        stop: raised from another thread to end early with a partial answer.
+
+    Raises:
+        KernelFileError: the file holds no kernel that can be read.
+        WarpwrightError: the kernel was refused, or the profile lacks a number.
+    """
+    family = (
+        kernel if isinstance(kernel, KernelFile) else read_kernel_file(kernel, function=function, settings=settings)
+    )
+    device = profile if isinstance(profile, HardwareProfile) else load_profile(profile)
+    if server is not None:
+        submission = submission_of(
+            family,
+            device,
+            effort=Effort(effort).value,
+            candidates=candidates,
+            seconds=seconds,
+            engine=engine,
+            pins=pins,
+            measure=measure,
+        )
+        with Client(server, token=token) as client:
+            return tune_there(client, submission, stop=stop)
+    budget = TuneBudget.preset(Effort(effort)).limited(candidates=candidates, wall_seconds=seconds)
+    return tune_here(family, device, budget=budget, engine=engine, pins=pins, measure=measure, events=events, stop=stop)
+
+
+def solve(
+    kernel: Kernel,
+    profile: HardwareProfile | str,
+    *,
+    function: str | None = None,
+    settings: Mapping[str, JsonValue] | None = None,
+    engine: str = "cpsat",
+    pins: Pins | None = None,
+) -> Verdict:
+    """One schedule of the default variant with its proof, or the constraint families that clash. Nothing is compiled.
+
+    Raises:
+        KernelFileError: the file holds no kernel that can be read.
+        WarpwrightError: the kernel was refused, or the profile lacks a number.
+    """
+    from solver.problem import close_problem
+    from solver.solve import solve as solve_problem
+
+    family = (
+        kernel if isinstance(kernel, KernelFile) else read_kernel_file(kernel, function=function, settings=settings)
+    )
+    device = profile if isinstance(profile, HardwareProfile) else load_profile(profile)
+    graph = read_graph(family.variants[0].ir, device)
+    return solve_problem(close_problem(graph, device, pins), engine=engine)

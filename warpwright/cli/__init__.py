@@ -1,0 +1,1 @@
+"""The command line. ``main`` declares commands; each body is a module of its own, imported when it is called."""

@@ -1,0 +1,57 @@
+"""Exit codes of the command line: stable, part of the public surface, listed in docs/cli.md (a test compares the two)."""
+
+from enum import IntEnum
+
+from solver.domain.errors import NotApplicable, WarpwrightError
+from warpwright.errors import LockError, ServerError, ServerUnreachable
+
+__all__ = ["ExitCode", "exit_code_of"]
+
+
+class ExitCode(IntEnum):
+    """Why a command ended. Never renumbered; a script may rely on any of them."""
+
+    OK = 0
+    FAULT = 1
+    """A fault of ours (a bug), or of the machine: an unexpected error."""
+    USAGE = 2
+    """The command line itself was wrong: unknown option, missing argument."""
+    INFEASIBLE = 3
+    """Proven: no legal schedule exists under these pins on this device."""
+    NOT_APPLICABLE = 4
+    """The kernel is legal, and no schedule of our kinds can express it; it keeps the compiler's default."""
+    BAD_INPUT = 5
+    """A kernel file, IR, profile, schedule or other document that was given is wrong."""
+    UNKNOWN = 6
+    """The budget ended before a schedule was found or excluded. Says nothing about feasibility."""
+    UNREACHABLE = 7
+    """The server did not answer."""
+    REFUSED = 8
+    """The server answered with an error."""
+    ILLEGAL = 9
+    """The verifier found the schedule illegal; the violations were printed."""
+    NOTHING_USABLE = 10
+    """Schedules exist, and none of the candidates could be built or run."""
+    PARTIAL = 11
+    """Stopped early (interrupted or out of budget) with a valid partial result, which was printed."""
+    LOCK_MISMATCH = 12
+    """The lock file is missing, damaged, or differs from what is being built."""
+    MISSING = 13
+    """``doctor``: something that every use needs is missing on this machine."""
+    INTERRUPTED = 130
+    """Interrupted before there was any result."""
+
+
+def exit_code_of(error: WarpwrightError) -> ExitCode:
+    """The exit code of an expected error."""
+    match error:
+        case ServerUnreachable():
+            return ExitCode.UNREACHABLE
+        case ServerError():
+            return ExitCode.REFUSED
+        case LockError():
+            return ExitCode.LOCK_MISMATCH
+        case NotApplicable():
+            return ExitCode.NOT_APPLICABLE
+        case _:
+            return ExitCode.BAD_INPUT

@@ -1,0 +1,25 @@
+"""The outermost edge: an error becomes a message on stderr, a document on stdout with ``--json``, and an exit code."""
+
+import json
+import sys
+import traceback
+
+from solver.domain.errors import WarpwrightError
+from warpwright.cli.exit_codes import ExitCode, exit_code_of
+
+__all__ = ["report_failure"]
+
+
+def report_failure(error: Exception, *, as_json: bool) -> ExitCode:
+    """Tells the user what went wrong. A fault of ours comes with its traceback, an expected error without."""
+    if isinstance(error, WarpwrightError):
+        code, message, place, exit_code = error.code, error.message, error.place, exit_code_of(error)
+        sys.stderr.write(f"error: {message}\n" + (f"  at {place}\n" if place else "") + f"  code {code}\n")
+    else:
+        code, message, place, exit_code = "fault", f"{type(error).__name__}: {error}", None, ExitCode.FAULT
+        sys.stderr.write("".join(traceback.format_exception(error)))
+        sys.stderr.write("This is a fault of Warpwright; please report it with the lines above.\n")
+    if as_json:
+        document = {"schema": "warpwright.error/1", "error": {"code": code, "message": message, "place": place}}
+        sys.stdout.write(json.dumps(document) + "\n")
+    return exit_code

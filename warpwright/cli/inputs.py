@@ -1,0 +1,50 @@
+"""What commands read from the command line's files: profiles, pins, kernel files, documents."""
+
+from pathlib import Path
+from typing import Any
+
+from solver.domain import HardwareProfile, Pins, documents
+from solver.domain.errors import DocumentError
+from warpwright.kernel_file import KernelFile, parse_setting, read_kernel_file
+
+__all__ = ["kernel_of", "pins_of", "profile_of", "read_document", "read_text"]
+
+
+def profile_of(name_or_path: str) -> HardwareProfile:
+    """A built-in profile or a TOML file.
+
+    Raises:
+        ProfileError: no such profile, or the document lacks a number, a unit or a source.
+    """
+    from solver.profiles import load_profile
+
+    return load_profile(name_or_path)
+
+
+def kernel_of(path: Path, function: str | None, settings: tuple[str, ...]) -> KernelFile:
+    """The kernel file with the ``--set`` values on top."""
+    return read_kernel_file(path, function=function, settings=dict(map(parse_setting, settings)))
+
+
+def pins_of(path: Path | None) -> Pins:
+    """The pins document, no pins without one."""
+    if path is None:
+        return Pins()
+    pins: Pins = read_document(path, Pins)
+    return pins
+
+
+def read_document(path: Path, document_type: Any) -> Any:
+    """A document of the domain from a JSON file, its place in the error being the file."""
+    try:
+        return documents.loads(document_type, read_text(path))
+    except DocumentError as error:
+        raise DocumentError(f"{path.name}: {error.message}", code=error.code, place=error.place or str(path)) from error
+
+
+def read_text(path: Path) -> str:
+    """A text file of the user's."""
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DocumentError(f"cannot read {path}: {error}", code="document-unreadable", place=str(path)) from error

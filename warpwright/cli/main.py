@@ -1,0 +1,151 @@
+"""The ``warpwright`` program: commands and their options. Nothing heavy is imported here (docs/decisions/0004)."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="warpwright",
+    help="Fast, provably legal execution schedules for accelerator kernels, by constraint solving.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
+ProfileName = Annotated[
+    str, typer.Option("--profile", "-p", help="Device: a built-in name (see 'warpwright profiles') or a TOML file.")
+]
+Function = Annotated[str | None, typer.Option("--function", help="Which kernel or factory of the file.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the kernel function; repeatable.")
+]
+Server = Annotated[
+    str | None,
+    typer.Option("--server", envvar="WARPWRIGHT_SERVER", help="Work on this server instead of here.", metavar="URL"),
+]
+Token = Annotated[str | None, typer.Option("--token", envvar="WARPWRIGHT_TOKEN", help="Access token of the server.")]
+Engine = Annotated[str, typer.Option("--engine", help="Constraint solver: cpsat, z3 or enumerate.")]
+KernelPath = Annotated[Path, typer.Argument(metavar="FILE", help="TileLang Python file, or IR JSON.")]
+
+
+@app.command()
+def tune(
+    file: KernelPath,
+    profile: ProfileName,
+    function: Function = None,
+    settings: Settings = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write report, sources, schedules and binaries here.")
+    ] = None,
+    candidates: Annotated[int | None, typer.Option("--candidates", "-n", min=1, help="Schedules to try.")] = None,
+    budget: Annotated[float | None, typer.Option("--budget", min=0.1, help="Seconds for the whole tuning.")] = None,
+    effort: Annotated[str, typer.Option("--effort", help="quick, normal or thorough.")] = "normal",
+    engine: Engine = "cpsat",
+    pins: Annotated[Path | None, typer.Option("--pins", help="JSON document of what you fix beforehand.")] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure/--no-measure", help="Time candidates when a device is there.")
+    ] = True,
+    server: Server = None,
+    token: Token = None,
+    json: Json = False,
+) -> None:
+    """Find a better schedule for a kernel: solve, verify, build, measure where there is a device."""
+    from warpwright.cli.tune import TuneOptions, run_tune
+
+    options = TuneOptions(
+        file=file, profile=profile, function=function, settings=tuple(settings or ()), out=out, candidates=candidates,
+        budget=budget, effort=effort, engine=engine, pins=pins, measure=measure, server=server, token=token, json=json,
+    )  # fmt: skip
+    raise typer.Exit(run_tune(options))
+
+
+@app.command()
+def solve(
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="TileLang Python file, or IR JSON.")] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", "-p", help="Device: a built-in name or a TOML file.")
+    ] = None,
+    function: Function = None,
+    settings: Settings = None,
+    engine: Engine = "cpsat",
+    why: Annotated[
+        str | None, typer.Option("--why", help="Ask why a choice is not possible, such as pipelines.ab.depth=4.")
+    ] = None,
+    pins: Annotated[Path | None, typer.Option("--pins", help="JSON document of what you fix beforehand.")] = None,
+    problem: Annotated[
+        Path | None, typer.Option("--problem", help="Solve a modulo scheduling problem (JSON) instead of a kernel.")
+    ] = None,
+    scheduler_call: Annotated[
+        Path | None,
+        typer.Option("--scheduler-call", help="Solve a captured call of TileLang's Ascend scheduler (JSON)."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find one schedule and prove it, or say which constraints clash. Nothing is compiled."""
+    from warpwright.cli.solve import SolveOptions, run_solve
+
+    options = SolveOptions(
+        file=file, profile=profile, function=function, settings=tuple(settings or ()), engine=engine, why=why, pins=pins,
+        problem=problem, scheduler_call=scheduler_call, json=json,
+    )  # fmt: skip
+    raise typer.Exit(run_solve(options))
+
+
+@app.command()
+def verify(
+    schedule: Annotated[Path, typer.Argument(metavar="SCHEDULE.json", help="Schedule document.")],
+    kernel: Annotated[Path, typer.Option("--kernel", help="The kernel file it is for.")],
+    profile: ProfileName,
+    function: Function = None,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Check a schedule against every rule, without a solver."""
+    from warpwright.cli.verify import VerifyOptions, run_verify
+
+    options = VerifyOptions(schedule, kernel, profile, function, tuple(settings or ()), json)
+    raise typer.Exit(run_verify(options))
+
+
+@app.command()
+def profiles(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show every number of this one.")] = None,
+    json: Json = False,
+) -> None:
+    """List the built-in hardware profiles, or show one with units, origins and sources."""
+    from warpwright.cli.profiles import run_profiles
+
+    raise typer.Exit(run_profiles(name, as_json=json))
+
+
+@app.command()
+def doctor(server: Server = None, token: Token = None, json: Json = False) -> None:
+    """Say what this machine can do, and what is missing for more."""
+    from warpwright.cli.doctor import run_doctor
+
+    raise typer.Exit(run_doctor(server, token, as_json=json))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the program; never returns."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        app(arguments, prog_name="warpwright")
+    except Exception as error:  # noqa: BLE001 - the outermost edge: every error becomes a message and an exit code
+        from warpwright.cli.failures import report_failure
+
+        raise SystemExit(report_failure(error, as_json="--json" in arguments)) from None
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)  # noqa: T201 - the program's own output
+        raise SystemExit(130) from None
+
+
+if __name__ == "__main__":
+    main()

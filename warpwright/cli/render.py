@@ -1,0 +1,107 @@
+"""Tables and lines for people, on stdout. Every name that came from a user is printed as text, never as markup."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from solver.domain import BufferSchedule, Schedule, WarpSchedule
+from warpwright.result import Result
+from warpwright.words import describe, microseconds, proof_line, registers_of
+
+__all__ = ["console", "print_result", "print_schedule"]
+
+
+def console() -> Console:
+    """The console of stdout; wide enough for the tables where the output is no terminal."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=140)
+
+
+def print_result(result: Result) -> None:
+    """The candidates (the compiler's own among them), the chosen schedule and its proof line."""
+    out = console()
+    out.print(Text(f"{result.kernel} for {result.profile}: {result.ending}, {result.note}", style="bold"))
+    if result.candidates:
+        out.print(_candidates(result))
+    best = result.best
+    if best is not None:
+        out.print(Text(f"chosen: {describe(best)} ({result.note})", style="bold green"))
+        if best.schedule is not None:
+            print_schedule(best.schedule, out)
+        if best.certificate is not None:
+            out.print(Text(proof_line(best.certificate, best.status)))
+    for entry in result.rejected[:5]:
+        where = ", ".join(f"{name}={value}" for name, value in entry.structure.items()) or "every structure"
+        out.print(Text(f"impossible (variant {entry.variant}): {where}", style="yellow"))
+        for family, message, relaxation in entry.conflicts:
+            out.print(Text(f"    {family}: {message}" + (f" -> {relaxation}" if relaxation else "")))
+    if len(result.rejected) > 5:
+        out.print(Text(f"    and {len(result.rejected) - 5} more impossible structures (--json has them all)"))
+    for number, failure in result.refused_variants.items():
+        out.print(Text(f"variant {number} refused: {failure.message} ({failure.code})", style="yellow"))
+    if result.partial:
+        out.print(
+            Text(f"stopped early ({result.stopped_by or 'budget'}): the answer is what was known then", style="yellow")
+        )
+
+
+def print_schedule(schedule: Schedule, out: Console) -> None:
+    """Roles and pipelines of a warp schedule, or versions of a buffer schedule, in a few lines."""
+    match schedule:
+        case WarpSchedule():
+            roles = ", ".join(
+                f"{role.name} warps {role.warps_lo}-{role.warps_hi - 1}"
+                + (f" ({role.registers_per_thread} registers)" if role.registers_per_thread else "")
+                for role in schedule.roles
+            )
+            pipelines = ", ".join(
+                f"{pipe.name} depth {pipe.depth} [{', '.join(pipe.buffers)}]" for pipe in schedule.pipelines
+            )
+            out.print(Text(f"  {schedule.num_warps} warps: {roles}"))
+            out.print(Text(f"  pipelines: {pipelines or 'none'}"))
+        case BufferSchedule():
+            versions = ", ".join(f"{entry.buffer} x{entry.versions} {entry.mode.value}" for entry in schedule.buffers)
+            out.print(Text(f"  versions: {versions or 'none'}"))
+            for loop in schedule.loops:
+                interval = loop.initiation_interval_cycles
+                out.print(
+                    Text(
+                        f"  loop {loop.scope}: "
+                        + (f"II {interval}" if interval else f"makespan {loop.makespan_cycles}")
+                    )
+                )
+
+
+def _candidates(result: Result) -> Table:
+    table = Table(title=None, header_style="bold", pad_edge=False)
+    for heading, justify in (
+        ("", "left"), ("kind", "left"), ("variant", "left"), ("structure", "left"), ("forecast µs", "right"),
+        ("measured µs", "right"), ("II/bound", "right"), ("regs", "right"), ("spill B", "right"), ("outcome", "left"),
+    ):  # fmt: skip
+        table.add_column(heading, justify="right" if justify == "right" else "left")
+    for candidate in result.candidates:
+        certificate = candidate.certificate
+        interval = ""
+        if certificate is not None:
+            interval = f"{certificate.initiation_interval_cycles or '-'}/{certificate.lower_bound.cycles}"
+        registers, spills = registers_of(candidate.report)
+        is_best = result.best is not None and candidate.id == result.best.id
+        outcome = candidate.outcome.replace("_", " ")
+        if candidate.failure is not None:
+            outcome += f": {candidate.failure.message.splitlines()[0][:60]}" if candidate.failure.message else ""
+        if candidate.not_honoured:
+            outcome += f" ({candidate.not_honoured[0][:60]})"
+        cells = (
+            "*" if is_best else "",
+            candidate.kind.replace("_", "-"),
+            " ".join(f"{name}={value}" for name, value in candidate.params.items()) or str(candidate.variant),
+            ", ".join(f"{name} {value}" for name, value in candidate.structure.items()),
+            microseconds(candidate.forecast_ns),
+            microseconds(candidate.measured_ns),
+            interval,
+            registers,
+            spills,
+            outcome,
+        )
+        table.add_row(*(Text(cell) for cell in cells), style="bold" if is_best else None)
+    return table

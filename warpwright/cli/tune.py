@@ -1,0 +1,124 @@
+"""``warpwright tune``: read the kernel here, tune here or on a server, print, write what was asked for."""
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from service.tuning import Effort, TuneBudget
+from service.tuning.toolchain import Stop
+from solver.domain.errors import WarpwrightError
+from warpwright.cli.exit_codes import ExitCode
+from warpwright.cli.inputs import kernel_of, pins_of, profile_of
+from warpwright.cli.progress import TuningProgress
+from warpwright.cli.render import print_result
+from warpwright.output import write_result
+from warpwright.result import Result
+
+__all__ = ["TuneOptions", "exit_code_of_result", "run_tune"]
+
+
+@dataclass(frozen=True, slots=True)
+class TuneOptions:
+    """The command's options as typed."""
+
+    file: Path
+    profile: str
+    function: str | None = None
+    settings: tuple[str, ...] = ()
+    out: Path | None = None
+    candidates: int | None = None
+    budget: float | None = None
+    effort: str = "normal"
+    engine: str = "cpsat"
+    pins: Path | None = None
+    measure: bool = True
+    server: str | None = None
+    token: str | None = None
+    json: bool = False
+
+
+def run_tune(options: TuneOptions) -> ExitCode:
+    """Tunes, prints the result, writes ``--out``; the exit code says how it ended."""
+    profile = profile_of(options.profile)
+    pins = pins_of(options.pins)
+    budget = budget_of(options)
+    with TuningProgress(options.file.name, silent=options.json) as progress, stoppable() as stop:
+        progress.note("reading the kernel")
+        kernel = kernel_of(options.file, options.function, options.settings)
+        if options.server:
+            from warpwright.client import Client
+            from warpwright.remote import submission_of, tune_there
+
+            submission = submission_of(
+                kernel, profile, effort=options.effort, candidates=options.candidates, seconds=options.budget,
+                engine=options.engine, pins=pins, measure=options.measure,
+            )  # fmt: skip
+            with Client(options.server, token=options.token) as client:
+                result = tune_there(client, submission, stop=stop, progress=progress.note)
+        else:
+            from warpwright.local import tune_here
+
+            result = tune_here(
+                kernel, profile, budget=budget, engine=options.engine, pins=pins, measure=options.measure,
+                events=progress, stop=stop,
+            )  # fmt: skip
+        written = write_result(result, kernel, profile, options.out) if options.out is not None else ()
+    if options.json:
+        sys.stdout.write(json.dumps(result.to_json()) + "\n")
+    else:
+        print_result(result)
+        for path in written:
+            sys.stdout.write(f"wrote {path}\n")
+    return exit_code_of_result(result)
+
+
+def budget_of(options: TuneOptions) -> TuneBudget:
+    """The named effort, with the numbers that were given in place of its own."""
+    try:
+        effort = Effort(options.effort)
+    except ValueError:
+        names = ", ".join(entry.value for entry in Effort)
+        raise WarpwrightError(
+            f"no effort is called {options.effort!r}; there are {names}", code="effort-unknown", place="--effort"
+        ) from None
+    return TuneBudget.preset(effort).limited(candidates=options.candidates, wall_seconds=options.budget)
+
+
+def exit_code_of_result(result: Result) -> ExitCode:
+    """How a tuning that gave an answer ended."""
+    if result.partial:
+        return ExitCode.PARTIAL if result.candidates else ExitCode.INTERRUPTED
+    match result.ending:
+        case "infeasible":
+            return ExitCode.INFEASIBLE
+        case "not_applicable":
+            return ExitCode.NOT_APPLICABLE
+        case "unknown":
+            return ExitCode.UNKNOWN
+        case _:
+            return ExitCode.OK if result.best is not None else ExitCode.NOTHING_USABLE
+
+
+@contextmanager
+def stoppable() -> Iterator[Stop]:
+    """A flag that the first Ctrl-C raises, so that a partial answer comes out; the second one ends the program."""
+    stop = Stop()
+
+    def first(signum: int, frame: FrameType | None) -> None:
+        stop.raise_flag("interrupted")
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    try:
+        before = signal.signal(signal.SIGINT, first)
+    except ValueError:  # not the main thread: nobody presses keys at us
+        yield stop
+        return
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

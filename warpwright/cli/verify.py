@@ -1,0 +1,54 @@
+"""``warpwright verify``: check a schedule against every rule, without a solver."""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.text import Text
+
+from solver.domain import Schedule
+from solver.verify import verify
+from warpwright.cli.exit_codes import ExitCode
+from warpwright.cli.inputs import kernel_of, profile_of, read_document
+from warpwright.cli.render import console
+from warpwright.graphs import read_graph
+
+__all__ = ["VerifyOptions", "run_verify"]
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    """The command's options as typed."""
+
+    schedule: Path
+    kernel: Path
+    profile: str
+    function: str | None = None
+    settings: tuple[str, ...] = ()
+    json: bool = False
+
+
+def run_verify(options: VerifyOptions) -> ExitCode:
+    """Prints the violations, or that there are none."""
+    profile = profile_of(options.profile)
+    schedule: Schedule = read_document(options.schedule, Schedule)
+    kernel = kernel_of(options.kernel, options.function, options.settings)
+    violations = verify(read_graph(kernel.variants[0].ir, profile), profile, schedule)
+    if options.json:
+        body = [
+            {"family": each.family, "rule": each.rule, "message": each.message, "place": each.place}
+            for each in violations
+        ]
+        sys.stdout.write(
+            json.dumps({"schema": "warpwright.verification/1", "legal": not violations, "violations": body}) + "\n"
+        )
+    else:
+        out = console()
+        for each in violations:
+            out.print(
+                Text(f"{each.family}/{each.rule}: {each.message}" + (f" (at {each.place})" if each.place else ""))
+            )
+        words = "illegal: " + str(len(violations)) + " rules broken" if violations else "legal"
+        out.print(Text(f"{options.schedule.name} for {kernel.name} on {profile.name}: {words}", style="bold"))
+    return ExitCode.ILLEGAL if violations else ExitCode.OK

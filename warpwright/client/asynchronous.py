@@ -1,0 +1,139 @@
+"""The client for asyncio programs."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+
+from service.candidates.schemas import CandidateView
+from service.jobs.schemas import JobSubmission, JobSummary, JobView
+from service.profiles.schemas import ProfileSummary, ProfileView
+from warpwright.client import calls
+from warpwright.client.calls import Call
+from warpwright.client.transport import Connection, answer_of, retry_delay, unreachable
+
+__all__ = ["AsyncClient"]
+
+T = TypeVar("T")
+
+ENDED = frozenset({"done", "failed", "cancelled"})
+
+
+class AsyncClient:
+    """One server's resources, typed. Close it, or use it as an asynchronous context manager.
+
+    Args:
+        server: address; ``WARPWRIGHT_SERVER`` or this machine without one.
+        token: access token; ``WARPWRIGHT_TOKEN`` without one.
+        seconds: patience for one answer, on top of what a long poll asks for.
+        retries: repetitions of a repeatable request after a lost connection or a 429 or 503.
+        transport: httpx transport, for tests without a network.
+
+    Every method raises :class:`ServerError` for a problem document and :class:`ServerUnreachable` without an answer.
+    """
+
+    def __init__(
+        self,
+        server: str = "",
+        *,
+        token: str | None = None,
+        seconds: float = 30.0,
+        retries: int = 3,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.connection = Connection(server, token, seconds, retries)
+        self._http = httpx.AsyncClient(
+            base_url=self.connection.base_url, headers=self.connection.headers, transport=transport
+        )
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._http.aclose()
+
+    async def send(self, call: Call[T]) -> T:
+        """Sends one call, again where that is harmless."""
+        attempt = 0
+        while True:
+            response = None
+            try:
+                response = await self._http.send(self.connection.request(self._http, call))
+            except httpx.TransportError as error:
+                delay = retry_delay(call, attempt, self.connection.retries, None)
+                if delay is None:
+                    raise unreachable(self.connection.base_url, error) from error
+            else:
+                delay = retry_delay(call, attempt, self.connection.retries, response)
+                if delay is None:
+                    return answer_of(response, call)
+            await asyncio.sleep(delay)
+            attempt += 1
+
+    async def submit(self, submission: JobSubmission, *, key: str | None = None) -> JobView:
+        """Asks for a tuning; the same ``key`` gives the same job, however often it is sent."""
+        return await self.send(calls.submit_job(submission, key))
+
+    async def job(self, job_id: str, *, wait: float | None = None) -> JobView:
+        """A job, when it has ended or ``wait`` seconds are over."""
+        return await self.send(calls.job(job_id, wait))
+
+    async def jobs(self, **filters: Any) -> AsyncIterator[JobSummary]:
+        """All jobs that the filters let through, newest first, page by page."""
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.jobs({**filters, "cursor": cursor}))
+            for item in page.items:
+                yield item
+            if (cursor := page.next) is None:
+                return
+
+    async def wait(self, job_id: str, *, seconds: float | None = None) -> JobView:
+        """The job when it has ended, or after ``seconds`` as it is then."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while True:
+            left = 30.0 if deadline is None else min(30.0, max(0.0, deadline - time.monotonic()))
+            job = await self.job(job_id, wait=left)
+            if job.state.value in ENDED or (deadline is not None and time.monotonic() >= deadline):
+                return job
+
+    async def cancel(self, job_id: str) -> JobView:
+        """Asks a job to end; what is known by then stays."""
+        return await self.send(calls.cancel_job(job_id))
+
+    async def candidates(self, job_id: str) -> AsyncIterator[CandidateView]:
+        """All candidates of a job that have ended."""
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.candidates(job_id, cursor))
+            for item in page.items:
+                yield item
+            if (cursor := page.next) is None:
+                return
+
+    async def artifact(self, digest: str) -> bytes:
+        """The bytes behind a digest, checked against it."""
+        return await self.send(calls.artifact(digest))
+
+    async def profiles(self) -> AsyncIterator[ProfileSummary]:
+        """All hardware profiles of the server."""
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.profiles(cursor))
+            for item in page.items:
+                yield item
+            if (cursor := page.next) is None:
+                return
+
+    async def profile(self, name: str) -> ProfileView:
+        """A hardware profile with every number."""
+        return await self.send(calls.profile(name))

@@ -1,0 +1,109 @@
+"""Every request of the API as a value: method, path, parameters, body, and how its answer becomes a typed resource.
+
+Both clients send these, so that a resource is described once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from pydantic import BaseModel
+
+from service.candidates.schemas import CandidateView
+from service.jobs.schemas import JobSubmission, JobSummary, JobView
+from service.pages import Page
+from service.profiles.schemas import ProfileSummary, ProfileView
+from solver.domain import digest_bytes
+from warpwright.errors import ServerError
+
+__all__ = ["Answer", "Call"]
+
+T = TypeVar("T")
+Parameter = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer as far as the parsing needs it."""
+
+    status: int
+    body: bytes
+    json: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One request. ``repeatable`` calls are sent again after a lost connection: reads, and writes with a key."""
+
+    method: str
+    path: str
+    parse: Callable[[Answer], T]
+    params: Mapping[str, Parameter] = field(default_factory=dict)
+    json: Any = None
+    content: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    repeatable: bool = True
+    wait_seconds: float = 0.0
+    """How long the server may hold the answer back (long polling), on top of the client's own patience."""
+
+
+def model(kind: type[BaseModel]) -> Callable[[Answer], Any]:
+    """Parses the body as one resource."""
+    return lambda answer: kind.model_validate(answer.json)
+
+
+def page(kind: type[BaseModel]) -> Callable[[Answer], Any]:
+    """Parses the body as one page of resources."""
+    pages: Any = Page
+    return lambda answer: pages[kind].model_validate(answer.json)
+
+
+def submit_job(submission: JobSubmission, key: str | None) -> Call[JobView]:
+    """Asks for a tuning; with an idempotency key the same request may be sent blindly."""
+    body = submission.model_dump(mode="json", exclude_unset=True)
+    headers = {"Idempotency-Key": key} if key else {}
+    return Call("POST", "/v1/jobs", model(JobView), json=body, headers=headers, repeatable=key is not None)
+
+
+def job(job_id: str, wait: float | None) -> Call[JobView]:
+    """A job, when it has ended or ``wait`` seconds are over."""
+    return Call(
+        "GET", f"/v1/jobs/{quote(job_id, safe='')}", model(JobView), params={"wait": wait}, wait_seconds=wait or 0.0
+    )
+
+
+def jobs(params: Mapping[str, Parameter]) -> Call[Page[JobSummary]]:
+    """A page of jobs, newest first."""
+    return Call("GET", "/v1/jobs", page(JobSummary), params=params)
+
+
+def cancel_job(job_id: str) -> Call[JobView]:
+    """Asks a job to end; what is known by then stays."""
+    return Call("POST", f"/v1/jobs/{quote(job_id, safe='')}:cancel", model(JobView))
+
+
+def candidates(job_id: str, cursor: str | None) -> Call[Page[CandidateView]]:
+    """A page of a job's candidates."""
+    return Call("GET", f"/v1/jobs/{quote(job_id, safe='')}/candidates", page(CandidateView), params={"cursor": cursor})
+
+
+def artifact(digest: str) -> Call[bytes]:
+    """The bytes behind a digest."""
+
+    def checked(answer: Answer) -> bytes:
+        if digest_bytes(answer.body) != digest:
+            raise ServerError(f"the bytes of {digest} are damaged", status=answer.status, code="artifact-damaged")
+        return answer.body
+
+    return Call("GET", f"/v1/artifacts/{quote(digest, safe=':')}", checked)
+
+
+def profiles(cursor: str | None) -> Call[Page[ProfileSummary]]:
+    """A page of profiles."""
+    return Call("GET", "/v1/profiles", page(ProfileSummary), params={"cursor": cursor})
+
+
+def profile(name: str) -> Call[ProfileView]:
+    """A profile with every number."""
+    return Call("GET", f"/v1/profiles/{quote(name, safe=':')}", model(ProfileView))

@@ -1,0 +1,135 @@
+"""The blocking client."""
+
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+
+from service.candidates.schemas import CandidateView
+from service.jobs.schemas import JobSubmission, JobSummary, JobView
+from service.profiles.schemas import ProfileSummary, ProfileView
+from warpwright.client import calls
+from warpwright.client.calls import Call
+from warpwright.client.transport import Connection, answer_of, retry_delay, unreachable
+
+__all__ = ["Client"]
+
+T = TypeVar("T")
+
+ENDED = frozenset({"done", "failed", "cancelled"})
+
+
+class Client:
+    """One server's resources, typed. Close it, or use it as a context manager. Safe to use from several threads.
+
+    Args:
+        server: address; ``WARPWRIGHT_SERVER`` or this machine without one.
+        token: access token; ``WARPWRIGHT_TOKEN`` without one.
+        seconds: patience for one answer, on top of what a long poll asks for.
+        retries: repetitions of a repeatable request after a lost connection or a 429 or 503.
+        transport: httpx transport, for tests without a network.
+
+    Every method raises :class:`ServerError` for a problem document and :class:`ServerUnreachable` without an answer.
+    """
+
+    def __init__(
+        self,
+        server: str = "",
+        *,
+        token: str | None = None,
+        seconds: float = 30.0,
+        retries: int = 3,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.connection = Connection(server, token, seconds, retries)
+        self._http = httpx.Client(
+            base_url=self.connection.base_url, headers=self.connection.headers, transport=transport
+        )
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._http.close()
+
+    def send(self, call: Call[T]) -> T:
+        """Sends one call, again where that is harmless."""
+        attempt = 0
+        while True:
+            response = None
+            try:
+                response = self._http.send(self.connection.request(self._http, call))
+            except httpx.TransportError as error:
+                delay = retry_delay(call, attempt, self.connection.retries, None)
+                if delay is None:
+                    raise unreachable(self.connection.base_url, error) from error
+            else:
+                delay = retry_delay(call, attempt, self.connection.retries, response)
+                if delay is None:
+                    return answer_of(response, call)
+            time.sleep(delay)
+            attempt += 1
+
+    def submit(self, submission: JobSubmission, *, key: str | None = None) -> JobView:
+        """Asks for a tuning; the same ``key`` gives the same job, however often it is sent."""
+        return self.send(calls.submit_job(submission, key))
+
+    def job(self, job_id: str, *, wait: float | None = None) -> JobView:
+        """A job, when it has ended or ``wait`` seconds are over."""
+        return self.send(calls.job(job_id, wait))
+
+    def jobs(self, **filters: Any) -> Iterator[JobSummary]:
+        """All jobs that the filters let through, newest first, page by page."""
+        cursor: str | None = None
+        while True:
+            page = self.send(calls.jobs({**filters, "cursor": cursor}))
+            yield from page.items
+            if (cursor := page.next) is None:
+                return
+
+    def wait(self, job_id: str, *, seconds: float | None = None) -> JobView:
+        """The job when it has ended, or after ``seconds`` as it is then."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while True:
+            left = 30.0 if deadline is None else min(30.0, max(0.0, deadline - time.monotonic()))
+            job = self.job(job_id, wait=left)
+            if job.state.value in ENDED or (deadline is not None and time.monotonic() >= deadline):
+                return job
+
+    def cancel(self, job_id: str) -> JobView:
+        """Asks a job to end; what is known by then stays."""
+        return self.send(calls.cancel_job(job_id))
+
+    def candidates(self, job_id: str) -> Iterator[CandidateView]:
+        """All candidates of a job that have ended."""
+        cursor: str | None = None
+        while True:
+            page = self.send(calls.candidates(job_id, cursor))
+            yield from page.items
+            if (cursor := page.next) is None:
+                return
+
+    def artifact(self, digest: str) -> bytes:
+        """The bytes behind a digest, checked against it."""
+        return self.send(calls.artifact(digest))
+
+    def profiles(self) -> Iterator[ProfileSummary]:
+        """All hardware profiles of the server."""
+        cursor: str | None = None
+        while True:
+            page = self.send(calls.profiles(cursor))
+            yield from page.items
+            if (cursor := page.next) is None:
+                return
+
+    def profile(self, name: str) -> ProfileView:
+        """A hardware profile with every number."""
+        return self.send(calls.profile(name))

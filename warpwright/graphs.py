@@ -1,0 +1,43 @@
+"""IR to kernel graph, through the frontend's child."""
+
+from lowering.children import Limits, Raised, Refused, Reply, Returned, run_task
+from solver.domain import ForeignCode, HardwareProfile, KernelGraph, NotApplicable, WarpwrightError, documents
+from warpwright.errors import KernelFileError
+
+__all__ = ["read_graph", "reply_error"]
+
+READ = Limits(wall_seconds=120.0, cpu_seconds=120.0, memory_bytes=6 << 30)
+
+
+def read_graph(ir: str, profile: HardwareProfile) -> KernelGraph:
+    """The kernel as the solver sees it on this device.
+
+    Raises:
+        NotApplicable: no schedule of ours can express the kernel.
+        ForeignCode: the IR could run code that is not allowed.
+        WarpwrightError: the IR is damaged, or the profile lacks a number.
+    """
+    reply = run_task("frontend.read", {"ir": ir, "profile": documents.dump(profile)}, READ)
+    if not isinstance(reply, Returned):
+        raise reply_error(reply, "reading the IR")
+    graph: KernelGraph = documents.load(KernelGraph, reply.value["graph"])
+    return graph
+
+
+def reply_error(reply: Reply, doing: str) -> WarpwrightError:
+    """The error that a child's reply stands for, of the class that its code says."""
+    match reply:
+        case Refused(code=code, message=message, place=place):
+            kind = {"not-applicable": NotApplicable, "foreign-code": ForeignCode}.get(
+                code.split(":")[0], WarpwrightError
+            )
+            return kind(message, code=code, place=place)
+        case Raised(type="ModuleNotFoundError", message=message):
+            return KernelFileError(
+                f"{doing} needs TileLang, which is not installed here ({message}); pip install 'warpwright[kernels]'",
+                code="no-tilelang",
+            )
+        case Raised(type=kind_name, message=message):
+            return WarpwrightError(f"{doing} failed: {kind_name}: {message}", code="child-raised")
+        case _:
+            return WarpwrightError(f"{doing} failed: {type(reply).__name__}", code="child-failed")

@@ -1,0 +1,55 @@
+"""What ``--out DIR`` holds: the result document, a report, and for every candidate its schedule, sources and binary."""
+
+import json
+from pathlib import Path
+
+from solver.domain import HardwareProfile, documents
+from warpwright.kernel_file import KernelFile
+from warpwright.result import Candidate, Result
+
+__all__ = ["FILE_NAMES", "write_candidates", "write_result"]
+
+FILE_NAMES = {
+    "tilelang_source": "kernel.py",
+    "cuda_source": "kernel.cu",
+    "ascend_source": "kernel.asc",
+    "ir": "ir.json",
+    "binary": "kernel.so",
+}
+"""Names of products as files; a product of another name is written under its own."""
+
+
+def write_result(result: Result, kernel: KernelFile, profile: HardwareProfile, folder: Path) -> tuple[Path, ...]:
+    """Writes everything under ``folder`` and gives the files a person looks at first."""
+    from warpwright.report import write_report
+
+    write_candidates(result, folder)
+    first: list[Path] = []
+    best = result.best
+    if best is not None and best.schedule is not None:
+        (folder / "schedule.json").write_text(documents.dumps(best.schedule) + "\n", "utf-8")
+        first.append(folder / "schedule.json")
+    if best is not None and best.source:
+        (folder / "kernel.py").write_text(best.source, "utf-8")
+        first.append(folder / "kernel.py")
+    report = folder / "report.html"
+    write_report(result, kernel, profile, report)
+    return (report, *first, folder / "result.json")
+
+
+def write_candidates(result: Result, folder: Path) -> None:
+    """The result document, and a folder for every candidate."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "result.json").write_text(json.dumps(result.to_json(), indent=1) + "\n", "utf-8")
+    for candidate in result.candidates:
+        _write_candidate(candidate, folder / "candidates" / candidate.id.removeprefix("sha256:")[:16])
+
+
+def _write_candidate(candidate: Candidate, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "candidate.json").write_text(json.dumps(candidate.to_json(), indent=1) + "\n", "utf-8")
+    if candidate.schedule is not None:
+        (folder / "schedule.json").write_text(documents.dumps(candidate.schedule) + "\n", "utf-8")
+    for name, data in candidate.products.items():
+        safe = "".join(letter for letter in name if letter.isalnum() or letter in "._-") or "product"
+        (folder / FILE_NAMES.get(name, safe)).write_bytes(data)

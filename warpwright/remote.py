@@ -1,0 +1,152 @@
+"""Tuning on a server: submit, wait, and turn the job's resources into the same :class:`Result` that local tuning gives."""
+
+import uuid
+from collections.abc import Callable, Iterable
+
+from pydantic import JsonValue
+
+from service.candidates.schemas import CandidateView
+from service.jobs.schemas import FailureView, JobSubmission, JobView, VariantSubmission
+from service.tuning.toolchain import Stop
+from solver.domain import Certificate, HardwareProfile, Pins, Schedule, documents
+from warpwright.client import Client
+from warpwright.errors import ServerError
+from warpwright.kernel_file import KernelFile
+from warpwright.result import Candidate, Failure, Rejected, Result
+
+__all__ = ["result_of_job", "submission_of", "tune_there"]
+
+POLL_SECONDS = 10.0
+ENDED = frozenset({"done", "failed", "cancelled"})
+
+
+def submission_of(
+    kernel: KernelFile,
+    profile: HardwareProfile,
+    *,
+    effort: str = "normal",
+    candidates: int | None = None,
+    seconds: float | None = None,
+    engine: str = "cpsat",
+    pins: Pins | None = None,
+    measure: bool = True,
+) -> JobSubmission:
+    """The request body for a kernel family; the profile travels as its document, so the server need not know it."""
+    body: dict[str, object] = {
+        "variants": [VariantSubmission(ir=entry.ir, params=dict(entry.params)) for entry in kernel.variants],
+        "name": kernel.name[:200],
+        "profile": documents.dump(profile),
+        "engine": engine,
+        "effort": effort,
+        "measure": measure,
+    }
+    if pins is not None and pins != Pins():
+        body["pins"] = documents.dump(pins)
+    if candidates is not None:
+        body["candidates"] = candidates
+    if seconds is not None:
+        body["seconds"] = seconds
+    return JobSubmission.model_validate(body)
+
+
+def tune_there(
+    client: Client,
+    submission: JobSubmission,
+    *,
+    stop: Stop | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Result:
+    """Submits a tuning and waits for it. When ``stop`` is raised the job is cancelled, and what is known by then comes back.
+
+    Raises:
+        ServerError: the server refused the request, or the job failed as a whole.
+        ServerUnreachable: no answer, after the client's repetitions.
+    """
+    job = client.submit(submission, key=uuid.uuid4().hex)
+    cancelled = False
+    while job.state.value not in ENDED:
+        if progress is not None:
+            progress(f"job {job.id}: {job.state.value}, {job.done} of {job.total if job.total is not None else '?'}")
+        if stop is not None and stop.is_raised() and not cancelled:
+            client.cancel(job.id)
+            cancelled = True
+        job = client.job(job.id, wait=1.0 if stop is not None else POLL_SECONDS)
+    return result_of_job(client, job)
+
+
+def result_of_job(
+    client: Client, job: JobView, *, products_of: Callable[[CandidateView], bool] | None = None
+) -> Result:
+    """A job and its candidates as a result. Products are fetched for the winner, or for those that ``products_of`` picks.
+
+    Raises:
+        ServerError: the job failed as a whole; the code is the failure's own.
+    """
+    if job.error is not None and job.ending is None:
+        raise ServerError(job.error.message, code=job.error.code, place=job.error.place)
+    params = {variant.number: variant.params for variant in job.variants}
+    wanted = products_of or (lambda view: view.id == job.best)
+    candidates = [
+        _candidate(view, params.get(view.variant, {}), _products(client, view) if wanted(view) else {})
+        for view in client.candidates(job.id)
+    ]
+    candidates.sort(key=_usable_first)
+    return Result(
+        kernel=next((variant.kernel for variant in job.variants if variant.kernel), job.name),
+        profile=job.profile,
+        ending=job.ending or "unknown",
+        best=next((entry for entry in candidates if entry.id == job.best), None),
+        candidates=tuple(candidates),
+        rejected=tuple(
+            Rejected(
+                entry.variant,
+                entry.structure,
+                tuple((each["family"], each["message"], each.get("relaxation", "")) for each in entry.conflicts),
+            )
+            for entry in job.rejected
+        ),
+        refused_variants={
+            variant.number: _failure(variant.failure) for variant in job.variants if variant.failure is not None
+        },
+        note=job.note,
+        partial=job.partial,
+        stopped_by=job.stopped_by,
+        job=job.id,
+    )
+
+
+def _products(client: Client, view: CandidateView) -> dict[str, bytes]:
+    return {name: client.artifact(digest) for name, digest in view.artifacts.items()}
+
+
+def _candidate(view: CandidateView, params: dict[str, JsonValue], products: dict[str, bytes]) -> Candidate:
+    return Candidate(
+        id=view.id,
+        kind=view.kind,
+        outcome=view.outcome,
+        variant=view.variant,
+        params=params,
+        status=view.status,
+        schedule=documents.load(Schedule, view.schedule) if view.schedule else None,
+        certificate=documents.load(Certificate, view.certificate) if view.certificate else None,
+        structure={name: str(value) for name, value in view.structure.items()},
+        forecast_ns=view.forecast_ns,
+        measured_ns=view.measured_ns,
+        report=view.report,
+        not_honoured=tuple(view.not_honoured),
+        failure=_failure(FailureView.model_validate(view.failure)) if view.failure else None,
+        seconds=view.seconds,
+        products=products,
+    )
+
+
+def _failure(failure: FailureView) -> Failure:
+    return Failure(failure.code, failure.message, failure.place, failure.detail)
+
+
+def _usable_first(candidate: Candidate) -> tuple[int, float]:
+    """The order of the table: measured by time, built by forecast, then the rest."""
+    order: Iterable[str] = ("measured", "compiled", "solved")
+    place = {outcome: number for number, outcome in enumerate(order)}.get(candidate.outcome, 9)
+    time = candidate.measured_ns if candidate.measured_ns is not None else candidate.forecast_ns
+    return place, time if time is not None else float("inf")

@@ -1,0 +1,135 @@
+"""What the schedule keeps on chip: shared memory by buffer and version, registers by role, and what is left."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from solver.domain import BufferSchedule, HardwareProfile, KernelGraph, Memory, ProfileError, WarpSchedule
+
+__all__ = ["Block", "MemoryMap", "buffer_maps", "memory_svg", "register_map", "shared_map"]
+
+WIDTH = 1400
+HEIGHT = 46
+BARRIER_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A contiguous part of a resource."""
+
+    label: str
+    amount: int
+    kind: str = "used"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMap:
+    """One resource, its parts and its capacity (the part that nobody uses is the slack)."""
+
+    title: str
+    unit: str
+    capacity: int
+    blocks: tuple[Block, ...]
+
+    @property
+    def used(self) -> int:
+        """What all parts take together."""
+        return sum(block.amount for block in self.blocks)
+
+    @property
+    def slack(self) -> int:
+        """What is left; negative when the parts do not fit."""
+        return self.capacity - self.used
+
+
+def shared_map(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedule) -> MemoryMap | None:
+    """Shared memory of one block: every version of every buffer, and the barriers. None where the profile has no limit."""
+    try:
+        capacity = profile.integer("shared.per_block", "bytes")
+    except ProfileError:
+        return None
+    depth_of: dict[str, int] = {}
+    for pipeline in schedule.pipelines:
+        for name in pipeline.buffers:
+            depth_of[name] = depth_of.get(name, 1) * pipeline.depth
+    blocks = [
+        Block(_version_label(buffer.name, version, depth_of.get(buffer.name, 1)), buffer.bytes, "buffer")
+        for buffer in graph.buffers
+        if buffer.memory is Memory.SHARED
+        for version in range(depth_of.get(buffer.name, 1))
+    ]
+    barriers = sum(2 * pipeline.depth for pipeline in schedule.pipelines) * BARRIER_BYTES
+    if barriers:
+        blocks.append(Block("barriers", barriers, "barrier"))
+    return MemoryMap("Shared memory of one block", "bytes", capacity, tuple(blocks))
+
+
+def register_map(profile: HardwareProfile, schedule: WarpSchedule) -> MemoryMap | None:
+    """Registers by role after setmaxnreg. None when the schedule leaves the registers alone or the profile has no limit."""
+    if not any(role.registers_per_thread for role in schedule.roles):
+        return None
+    try:
+        capacity = profile.integer("block.max_registers", "registers")
+    except ProfileError:
+        return None
+    warpgroups: dict[int, tuple[str, int]] = {}
+    for role in schedule.roles:
+        for group in range(role.warps_lo // 4, -(-role.warps_hi // 4)):
+            names, registers = warpgroups.get(group, ("", 0))
+            label = f"{names}, {role.name}" if names else role.name
+            warpgroups[group] = (label, max(registers, role.registers_per_thread))
+    blocks = tuple(
+        Block(f"warpgroup {group}: {names}, {registers} a thread", 128 * registers, "role")
+        for group, (names, registers) in sorted(warpgroups.items())
+    )
+    return MemoryMap("Registers of one block", "registers", capacity, blocks)
+
+
+def memory_svg(map_: MemoryMap) -> str:
+    """One bar: the parts in order, the slack at the end; hover gives the numbers."""
+    total = max(map_.capacity, map_.used, 1)
+    scale = WIDTH / total
+    parts, x = [], 0.0
+    blocks: Sequence[Block] = map_.blocks
+    if map_.slack > 0:
+        blocks = (*map_.blocks, Block("free", map_.slack, "free"))
+    for block in blocks:
+        width = max(0.8, block.amount * scale)
+        hover = f"{block.label}: {block.amount} {map_.unit}"
+        kind = block.kind if block.kind in ("buffer", "barrier", "role", "free") else "used"
+        parts.append(
+            f'<g class="block {kind}"><title>{escape(hover)}</title>'
+            f'<rect x="{x:.1f}" y="0" width="{max(0.5, width - 1):.1f}" height="{HEIGHT}" rx="2"/>'
+        )
+        room = int(width / 6.4) - 1
+        if room > 3:
+            text = block.label if len(block.label) <= room else block.label[: room - 1] + "…"
+            parts.append(f'<text x="{x + 5:.1f}" y="{HEIGHT * 0.6:.1f}">{escape(text)}</text>')
+        parts.append("</g>")
+        x += width
+    label = f"{map_.title}: {map_.used} of {map_.capacity} {map_.unit}"
+    return (
+        f'<svg class="memory" role="img" aria-label="{escape(label)}" xmlns="http://www.w3.org/2000/svg" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}">{"".join(parts)}</svg>'
+    )
+
+
+def buffer_maps(graph: KernelGraph, profile: HardwareProfile, schedule: BufferSchedule) -> tuple[MemoryMap, ...]:
+    """Ascend's on-chip memories with every version of every buffer; those without a known capacity are left out."""
+    versions = {entry.buffer: entry.versions for entry in schedule.buffers}
+    maps = []
+    for memory in (Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C):
+        blocks = tuple(
+            Block(_version_label(buffer.name, version, versions.get(buffer.name, 1)), buffer.bytes, "buffer")
+            for buffer in graph.buffers
+            if buffer.memory is memory
+            for version in range(versions.get(buffer.name, 1))
+        )
+        path = f"{memory.value}.bytes"
+        if blocks and profile.has(path):
+            maps.append(MemoryMap(memory.value.upper(), "bytes", profile.integer(path, "bytes"), blocks))
+    return tuple(maps)
+
+
+def _version_label(buffer: str, version: int, versions: int) -> str:
+    return f"{buffer} version {version}" if versions > 1 else buffer
