@@ -32,6 +32,7 @@ TASKS: Mapping[str, str] = MappingProxyType(
         "testing.fail": "lowering.testing.misbehaving:fail",
         "testing.burn": "lowering.testing.misbehaving:burn",
         "testing.scratch": "lowering.testing.misbehaving:scratch",
+        "testing.build": "lowering.testing.misbehaving:build_with",
         "testing.steps": "lowering.testing.misbehaving:steps",
     }
 )

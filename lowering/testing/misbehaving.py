@@ -7,9 +7,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from lowering.children.emit import emit
+from lowering.compile.build import build
+from lowering.compile.toolchain import CudaToolchain
 from solver.domain.errors import NotApplicable
 
 __all__: list[str] = []
@@ -151,6 +154,13 @@ def scratch(payload: Values) -> Values:
     with open(os.path.join(folder, "left"), "w") as file:
         file.write("x")
     return {"folder": folder}
+
+
+def build_with(payload: Values) -> Values:
+    """The real build step with the compiler that is named, without TileLang in front of it."""
+    tools = CudaToolchain(Path(payload["nvcc"]), (Path(payload["output"]) / "a" / "b" / "include",), None)
+    built = build("// source", "sm_90a", tools, Path(payload["output"]))
+    return {"binary": str(built.binary), "failure": built.failure.kind if built.failure else None}
 
 
 def steps(payload: Values) -> Values:

@@ -1,0 +1,108 @@
+"""A stand-in nvcc that behaves as told, for tests of everything around the compiler. It checks the command line that it gets.
+
+``write(folder, behaviour)`` makes an executable; point ``WARPWRIGHT_NVCC`` (or the task's ``nvcc`` key) at it.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+__all__ = ["ASSEMBLER_LOGS", "Behaviour", "shared_object", "write"]
+
+Behaviour = Literal["good", "hang", "segfault", "memory", "flood", "truncated", "wrong_arch", "no_output", "sleeper"]
+
+ASSEMBLER_LOGS: Mapping[str, str] = {
+    "clean": "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n"
+    "ptxas info    : Function properties for k\n"
+    "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+    "ptxas info    : Used 168 registers, used 4 barriers, 1024 bytes smem\n",
+    "C7507": "ptxas info    : (C7507) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register"
+    " requirements.\n"
+    "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n"
+    "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+    "ptxas info    : Used 154 registers, used 4 barriers, 1024 bytes smem\n",
+    "C7511": "ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions are serialized due to"
+    " insufficient register resources for the wgmma pipeline in the function 'k'\n"
+    "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n"
+    "    512 bytes stack frame, 768 bytes spill stores, 656 bytes spill loads\n"
+    "ptxas info    : Used 168 registers, used 4 barriers, 512 bytes cumulative stack size, 1024 bytes smem\n",
+    "C7600": "ptxas fatal   : (C7600) Register allocation failed with register count of '255'. Compile the program with a"
+    " higher register target\nptxas fatal   : Ptx assembly aborted due to errors\n",
+    "C7602": "ptxas fatal   : (C7602) Insufficient registers (128) to compile instruction at line 1119 in function k."
+    " Try to compile with register target of 154 or higher.\nptxas fatal   : Ptx assembly aborted due to errors\n",
+    "multiple_of_8": "ptxas k.ptx, line 156; error   : Argument 1 of instruction 'setmaxnreg.inc': unexpected value '233',"
+    " expected to be multiple of 8\nptxas fatal   : Ptx assembly aborted due to errors\n",
+    "static_shared": "ptxas error   : Entry function 'k' uses too much shared data (0x10400 bytes, 0xc000 max)\n",
+    "host_error": 'kernel.cu(12): error: identifier "nonsense" is undefined\n1 error detected in the compilation of'
+    ' "kernel.cu".\n',
+}
+"""What ptxas 13.0.88 printed for real kernels (C7600 and static_shared: forms from public reports), shortened."""
+
+_SCRIPT = """#!{python}
+import json, os, signal, subprocess, sys, time
+told = json.loads({told!r})
+arguments = sys.argv[1:]
+if arguments == ["--version"]:
+    print("Cuda compilation tools, release 99.0, V99.0.1")
+    sys.exit(0)
+required = ["--shared", "-gencode", "-Xptxas", "-v", "-lcuda", "-o", "kernel.cu"]
+missing = [part for part in required if part not in arguments]
+if missing or not os.path.exists("kernel.cu"):
+    print("stand-in: error: missing on the command line:", missing)
+    sys.exit(9)
+architecture = arguments[arguments.index("-gencode") + 1].rpartition("code=")[2]
+output = arguments[arguments.index("-o") + 1]
+behaviour = told["behaviour"]
+if behaviour == "hang":
+    time.sleep(3600)
+if behaviour == "sleeper":
+    subprocess.Popen([sys.executable, "-c", "import os, time; os.setsid(); time.sleep(3600)"])
+    time.sleep(3600)
+if behaviour == "segfault":
+    os.kill(os.getpid(), signal.SIGSEGV)
+if behaviour == "memory":
+    held = []
+    while True:
+        held.append(bytearray(b"x") * (16 << 20))
+        time.sleep(0.01)
+if behaviour == "flood":
+    sys.stdout.write("x" * (64 << 20))
+log = told["log"]
+if behaviour == "wrong_arch":
+    architecture = "sm_75"
+print(log.replace("sm_90a", architecture), end="")
+if told["code"]:
+    sys.exit(told["code"])
+data = bytes.fromhex(told["data"])
+if behaviour == "truncated":
+    data = data[: len(data) // 2]
+if behaviour != "no_output":
+    with open(output, "wb") as file:
+        file.write(data)
+"""
+
+
+def write(folder: Path, behaviour: Behaviour = "good", *, log: str = "clean") -> Path:
+    """Writes the executable ``folder/nvcc``; ``log`` names one of :data:`ASSEMBLER_LOGS`, errors among them fail the run."""
+    text = ASSEMBLER_LOGS[log]
+    code = 1 if "fatal" in text or "error" in text else 0
+    told = json.dumps({"behaviour": behaviour, "log": text, "code": code, "data": shared_object().hex()})
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "nvcc"
+    path.write_text(_SCRIPT.format(python=sys.executable, told=told))
+    path.chmod(0o755)
+    return path
+
+
+def shared_object(padding: int = 256) -> bytes:
+    """The smallest bytes that pass for a whole ELF shared object of this machine."""
+    header = bytearray(64)
+    header[:6] = b"\x7fELF\x02\x01"
+    header[16:18] = (3).to_bytes(2, "little")
+    header[18:20] = (62).to_bytes(2, "little")
+    header[40:48] = (64 + padding).to_bytes(8, "little")
+    header[58:60] = (64).to_bytes(2, "little")
+    header[60:62] = (1).to_bytes(2, "little")
+    return bytes(header) + b"\x00" * (padding + 64)

@@ -1,0 +1,190 @@
+"""The compile task with the real TileLang, and with nvcc where this machine has one."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lowering.children import ChildPool, Limits, Refused, Returned
+from lowering.compile import CompiledKernel, find_cuda, from_document
+from lowering.compile.build import artifact_damage
+from lowering.outcome import OutcomeKind
+from solver.domain import (
+    ROOT,
+    OpRef,
+    Pipeline,
+    Role,
+    RoleBody,
+    ScopeProgram,
+    Sync,
+    SyncKind,
+    WarpSchedule,
+    digest_bytes,
+    dump,
+)
+from solver.profiles import load_profile
+
+LIMITS = Limits(wall_seconds=240)
+
+KERNEL = """
+import sys
+import tilelang.language as T
+from tilelang import tvm
+
+S = T.WSSync
+
+
+def gemm(scheduled, M=512, N=512, K=512, BM=128, BN=128, BK=64):
+    @T.prim_func
+    def small_gemm(A: T.Tensor((M, K), T.bfloat16), B: T.Tensor((N, K), T.bfloat16), C: T.Tensor((M, N), T.bfloat16)):
+        with T.Kernel(N // BN, M // BM, threads=128) as (bx, by):
+            As = T.alloc_shared((BM, BK), T.bfloat16)
+            Bs = T.alloc_shared((BN, BK), T.bfloat16)
+            Cs = T.alloc_shared((BM, BN), T.bfloat16)
+            acc = T.alloc_fragment((BM, BN), T.float32)
+            if len(scheduled) > 0:
+                T.annotate_ws_schedule(T.WSSchedule(
+                    num_warps=12,
+                    roles=[T.WSRole("consumer", warps_lo=0, warps_hi=8, max_nreg=240),
+                           T.WSRole("load", warps_lo=8, warps_hi=9, max_nreg=24)],
+                    pipelines=[T.WSPipeline("a_b", [As, Bs], depth=3)],
+                    scopes=[T.WSScope("k", {"load": [S.producer_acquire("a_b"), "ca", "cb", S.producer_commit("a_b")],
+                                            "consumer": [S.consumer_wait("a_b"), "mma", S.consumer_release("a_b")]}),
+                            T.WSScope(T.WSScope.ROOT, {"load": ["k"], "consumer": ["clear", "k", "cast", "store"]})]))
+            T.fill(acc, 0, annotations={T.WSID: "clear"})
+            for k in T.Pipelined(K // BK, num_stages=3, annotations={T.WSID: "k"}):
+                T.copy(A[by * BM, k * BK], As, annotations={T.WSID: "ca"})
+                T.copy(B[bx * BN, k * BK], Bs, annotations={T.WSID: "cb"})
+                T.gemm(As, Bs, acc, transpose_B=True, annotations={T.WSID: "mma"})
+            T.copy(acc, Cs, annotations={T.WSID: "cast"})
+            T.copy(Cs, C[by * BM, bx * BN], annotations={T.WSID: "store"})
+    return small_gemm
+
+
+open(sys.argv[1], "w").write(tvm.ir.save_json(gemm("")))
+open(sys.argv[2], "w").write(tvm.ir.save_json(gemm("yes")))
+"""
+
+
+def plan(depth: int = 3) -> WarpSchedule:
+    """The schedule that the scheduled kernel above carries, as ours (with another depth: a plan that it does not honour)."""
+
+    def sync(kind: SyncKind) -> Sync:
+        return Sync(kind, "a_b")
+
+    load = (sync(SyncKind.PRODUCER_ACQUIRE), OpRef("ca"), OpRef("cb"), sync(SyncKind.PRODUCER_COMMIT))
+    consume = (sync(SyncKind.CONSUMER_WAIT), OpRef("mma"), sync(SyncKind.CONSUMER_RELEASE))
+    ends = tuple(OpRef(name) for name in ("clear", "k", "cast", "store"))
+    return WarpSchedule(
+        num_warps=12,
+        roles=(Role("consumer", 0, 8, 240), Role("load", 8, 9, 24)),
+        pipelines=(Pipeline("a_b", ("As", "Bs"), depth),),
+        scopes=(
+            ScopeProgram("k", (RoleBody("load", load), RoleBody("consumer", consume))),
+            ScopeProgram(ROOT, (RoleBody("load", (OpRef("k"),)), RoleBody("consumer", ends))),
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def irs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """IR of the plain and of the scheduled kernel, written by a process of its own."""
+    folder = tmp_path_factory.mktemp("ir")
+    (folder / "kernel.py").write_text(KERNEL)
+    files = folder / "plain.json", folder / "scheduled.json"
+    subprocess.run([sys.executable, str(folder / "kernel.py"), *map(str, files)], check=True, capture_output=True)
+    return files[0].read_text(), files[1].read_text()
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ChildPool]:
+    with ChildPool(1, warm_task="compile.cuda") as children:
+        yield children
+
+
+def compiled(pool: ChildPool, output: Path, ir: str, **keys: Any) -> CompiledKernel:
+    payload = {"ir": ir, "arch": "sm_90a", "variant": "default", "schedule": None, "output": str(output), **keys}
+    reply = pool.run("compile.cuda", payload, LIMITS)
+    assert isinstance(reply, Returned), reply
+    return from_document(reply.value)
+
+
+def test_source_alone_shows_the_launch_and_honours_the_plan(
+    pool: ChildPool, irs: tuple[str, str], tmp_path: Path
+) -> None:
+    kernel = compiled(pool, tmp_path, irs[1], variant="scheduled", schedule=dump(plan()), source_only=True)
+    assert kernel.outcome.kind is OutcomeKind.COMPILED
+    assert kernel.outcome.details == ("source_only",)
+    assert kernel.not_honoured == ()
+    assert kernel.binary is None
+    assert kernel.launch is not None
+    assert (kernel.launch.grid, kernel.launch.block_threads) == ((4, 4, 1), 384)
+    assert kernel.launch.dynamic_shared_bytes == 3 * (128 + 128) * 64 * 2 + 128 * 128 * 2
+    assert [(a.name, a.access) for a in kernel.arguments] == [("A", "in"), ("B", "in"), ("C", "out")]
+
+
+def test_a_plan_that_the_code_does_not_show_is_not_honoured(
+    pool: ChildPool, irs: tuple[str, str], tmp_path: Path
+) -> None:
+    kernel = compiled(pool, tmp_path, irs[1], variant="scheduled", schedule=dump(plan(depth=4)), source_only=True)
+    assert kernel.outcome.kind is OutcomeKind.NOT_HONOURED
+    assert {gap.what for gap in kernel.not_honoured} == {
+        "full barriers of pipeline a_b",
+        "empty barriers of pipeline a_b",
+    }
+
+
+def test_a_schedule_on_a_chip_without_tma_is_seen_to_be_ignored(
+    pool: ChildPool, irs: tuple[str, str], tmp_path: Path
+) -> None:
+    keys: dict[str, Any] = {"arch": "sm_80", "variant": "scheduled", "schedule": dump(plan()), "source_only": True}
+    kernel = compiled(pool, tmp_path, irs[1], **keys)
+    assert kernel.outcome.kind is OutcomeKind.NOT_HONOURED
+
+
+def test_the_variants_are_different_code(pool: ChildPool, irs: tuple[str, str], tmp_path: Path) -> None:
+    variants = ("default", "role_based", "unspecialized")
+    kernels = [compiled(pool, tmp_path, irs[0], variant=variant, source_only=True) for variant in variants]
+    assert len({kernel.source_digest for kernel in kernels}) == 3
+    threads = [kernel.launch.block_threads for kernel in kernels if kernel.launch]
+    assert threads == [256, 256, 128]
+
+
+def test_text_that_is_no_ir_is_refused(pool: ChildPool, tmp_path: Path) -> None:
+    payload = {"ir": "{}", "arch": "sm_90a", "variant": "default", "output": str(tmp_path)}
+    reply = pool.run("compile.cuda", payload, LIMITS)
+    assert isinstance(reply, Refused)
+    assert reply.code == "ir-invalid"
+
+
+@pytest.mark.skipif("not find_or_none()", reason="no nvcc on this machine")
+def test_nvcc_makes_a_driver_only_object_and_the_plan_is_read_back(
+    pool: ChildPool, irs: tuple[str, str], tmp_path: Path
+) -> None:
+    keys: dict[str, Any] = {"variant": "scheduled", "schedule": dump(plan()), "profile": dump(load_profile("h200"))}
+    kernel = compiled(pool, tmp_path, irs[1], **keys)
+    assert kernel.outcome.kind is OutcomeKind.COMPILED, kernel.outcome
+    assert kernel.outcome.details == ()
+    assert kernel.not_honoured == ()
+    assert kernel.ptxas is not None
+    assert (kernel.ptxas.registers, kernel.ptxas.spill_store_bytes) == (168, 0)
+    assert kernel.binary is not None
+    data = Path(kernel.binary).read_bytes()
+    assert artifact_damage(data) == ""
+    assert digest_bytes(data) == kernel.binary_digest
+    assert b"libcudart.so" not in data
+    assert b"tvm" not in data.lower()
+    again = compiled(pool, tmp_path, irs[1], **keys)
+    assert again.reused
+    assert again.binary_digest == kernel.binary_digest
+
+
+def find_or_none() -> bool:
+    try:
+        find_cuda()
+    except Exception:  # noqa: BLE001 - any reason means there is none
+        return False
+    return True

@@ -1,0 +1,63 @@
+"""What the assembler prints, as typed values. Logs are of real runs, see ``lowering.testing.toolchain``."""
+
+import pytest
+
+from lowering.compile import ptxas
+from lowering.outcome import Fault, OutcomeKind
+from lowering.testing.toolchain import ASSEMBLER_LOGS
+
+
+def test_a_clean_report_is_read_whole() -> None:
+    report = ptxas.parse(ASSEMBLER_LOGS["clean"])
+    assert report is not None
+    assert (report.registers, report.barriers, report.static_shared_bytes) == (168, 4, 1024)
+    assert (report.spill_store_bytes, report.spill_load_bytes, report.stack_bytes) == (0, 0, 0)
+    assert ptxas.details(report) == ()
+    assert ptxas.architecture(ASSEMBLER_LOGS["clean"]) == "sm_90a"
+
+
+def test_an_ignored_register_request_has_a_name() -> None:
+    report = ptxas.parse(ASSEMBLER_LOGS["C7507"])
+    assert report is not None
+    assert [message.code for message in report.messages] == ["C7507"]
+    assert ptxas.details(report) == ("register_request_ignored",)
+
+
+def test_serialised_wgmma_and_spills_are_told_apart() -> None:
+    report = ptxas.parse(ASSEMBLER_LOGS["C7511"])
+    assert report is not None
+    assert (report.spill_store_bytes, report.spill_load_bytes, report.stack_bytes) == (768, 656, 512)
+    assert ptxas.details(report) == ("wgmma_serialized", "spills")
+
+
+def test_too_few_launch_registers_say_how_many_are_needed() -> None:
+    outcome = ptxas.failure(ASSEMBLER_LOGS["C7602"])
+    assert outcome.kind is OutcomeKind.OVER_RESOURCE
+    assert (outcome.needed, outcome.limit) == (154, 128)
+    assert "instruction_needs_registers" in outcome.details
+
+
+def test_too_much_static_shared_memory_says_how_much() -> None:
+    outcome = ptxas.failure(ASSEMBLER_LOGS["static_shared"])
+    assert (outcome.kind, outcome.needed, outcome.limit) == (OutcomeKind.OVER_RESOURCE, 0x10400, 0xC000)
+
+
+@pytest.mark.parametrize(
+    ("log", "words", "text"),
+    [
+        ("C7600", ("register_allocation_failed",), "255"),
+        ("multiple_of_8", (), "multiple of 8"),
+        ("host_error", (), "nonsense"),
+    ],
+)
+def test_other_failures_keep_their_words(log: str, words: tuple[str, ...], text: str) -> None:
+    outcome = ptxas.failure(ASSEMBLER_LOGS[log])
+    assert outcome.kind is OutcomeKind.COMPILE_FAILED
+    assert outcome.details == words
+    assert text in outcome.message
+    assert outcome.fault is Fault.CANDIDATE
+
+
+def test_no_report_is_none_not_zero() -> None:
+    assert ptxas.parse("nothing to see") is None
+    assert ptxas.parse(ASSEMBLER_LOGS["C7602"]) is None
