@@ -1,0 +1,168 @@
+"""How well forecasts order measured landscapes: ``python -m benchmarks.ranking FILE... [--profile h200] [--detail]``.
+
+Reads landscape files (``[{"spec": {"kind", "a"}, "ms"}, ...]``), forecasts every entry, and prints a JSON list of
+``{"file", "n", "kendall_tau", "top8_fraction"}``: rank correlation (tau-b) of forecast and measured time, and best measured
+time of all over best measured time among the eight entries that were forecast fastest. Entries without a time (failed) and
+the rows of libraries are left out.
+"""
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from benchmarks.kernels.graphs import attention_graph, gemm_graph
+from solver.domain import HardwareProfile, KernelGraph, OpKind, Pipeline, Role, WarpSchedule
+from solver.profiles import load_profile
+from solver.simulate import BaselineKind, Simulation, forecast_baseline, simulate
+from solver.simulate.assemble import assemble
+
+__all__ = ["Entry", "forecast", "kendall_tau", "read_landscape", "score", "top_fraction"]
+
+TOP = 8
+BASELINE_KINDS: dict[str, BaselineKind] = {"plain": "default", "role": "role_based", "nows": "unspecialized"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One measured schedule: kind, its parameters, and its time in milliseconds."""
+
+    kind: str
+    a: tuple[int, ...]
+    ms: float
+
+
+def read_landscape(path: Path) -> list[Entry]:
+    """Measured entries of a landscape file.
+
+    Raises:
+        ValueError: the file is no landscape.
+    """
+    rows = json.loads(path.read_text())
+    if not isinstance(rows, list):
+        raise ValueError(f"{path}: a landscape is a JSON list")
+    entries = []
+    for row in rows:
+        spec, ms = row.get("spec"), row.get("ms")
+        if isinstance(spec, dict) and isinstance(ms, int | float) and math.isfinite(ms) and ms > 0:
+            entries.append(Entry(spec["kind"], tuple(spec["a"]), float(ms)))
+    return entries
+
+
+def is_attention(entries: Sequence[Entry]) -> bool:
+    """Whether a landscape's entries are attention: their explicit schedules start with (B, H, S, D).
+
+    Both kinds have ten numbers for explicit schedules; a GEMM's other kinds have eight, attention's always ten. With
+    explicit schedules alone the ranges decide: consumer warpgroups (index 7) and depth (index 6) are small in both, but
+    a GEMM's first three extents are at least as large as its tile.
+    """
+    if any(len(entry.a) == 8 for entry in entries):
+        return False
+    if any(entry.kind != "ws" and len(entry.a) == 10 for entry in entries):
+        return True
+    return all(
+        entry.a[3] in (32, 64, 96, 128, 192, 256) and entry.a[0] * entry.a[1] < entry.a[2] * 8 for entry in entries
+    )
+
+
+@lru_cache(maxsize=256)
+def graph_of(attention: bool, parameters: tuple[int, ...]) -> KernelGraph:
+    """The kernel graph of an entry's first eight parameters."""
+    return attention_graph(*parameters) if attention else gemm_graph(*parameters)
+
+
+def schedule_of(graph: KernelGraph, depth: int, warpgroups: int, load: int, consumer: int) -> WarpSchedule:
+    """The explicit schedule of a ``ws`` entry: consumer role first, a one-warp load role behind it.
+
+    One pipeline for A and B; K, V and Q have their own.
+    """
+    warps = 4 * warpgroups
+    roles = [Role("consumer", 0, warps, consumer), Role("load", warps, warps + 1, load)]
+    placement = {op.id: "load" if op.kind is OpKind.TMA_LOAD else "consumer" for op in graph.ops}
+    if graph.name == "gemm":
+        pipelines = [Pipeline("as_bs", ("As", "Bs"), depth)]
+    else:
+        pipelines = [Pipeline("qs", ("Qs",), 1), Pipeline("ks", ("Ks",), depth), Pipeline("vs", ("Vs",), depth)]
+    return assemble(graph, roles, placement, pipelines, {p.name: "load" for p in pipelines}, warps + 4)
+
+
+def forecast(entry: Entry, profile: HardwareProfile, *, attention: bool) -> Simulation:
+    """The simulator's forecast of one entry.
+
+    Raises:
+        ValueError: an unknown kind, or parameters that are no schedule.
+    """
+    graph = graph_of(attention, entry.a[:8])
+    if entry.kind == "ws":
+        load, consumer = entry.a[8:10]
+        return simulate(graph, profile, schedule_of(graph, entry.a[6], entry.a[7], load, consumer))
+    if entry.kind not in BASELINE_KINDS:
+        raise ValueError(f"unknown kind {entry.kind!r}")
+    return forecast_baseline(graph, profile, BASELINE_KINDS[entry.kind])
+
+
+def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
+    """Kendall's tau-b of two equally long sequences; 0 when one of them is constant."""
+    concordant = first_only = second_only = 0
+    for i in range(len(first)):
+        for j in range(i):
+            a, b = first[i] - first[j], second[i] - second[j]
+            if a and b:
+                concordant += 1 if (a > 0) == (b > 0) else -1
+                first_only += 1
+                second_only += 1
+            elif a:
+                first_only += 1
+            elif b:
+                second_only += 1
+    return concordant / math.sqrt(first_only * second_only) if first_only and second_only else 0.0
+
+
+def top_fraction(predicted: Sequence[float], measured: Sequence[float], count: int = TOP) -> float:
+    """Best measured time of all over the best measured time among the ``count`` best predicted (ties by position)."""
+    chosen = sorted(range(len(predicted)), key=lambda i: (predicted[i], i))[:count]
+    return min(measured) / min(measured[i] for i in chosen)
+
+
+def score(path: Path, profile: HardwareProfile, *, detail: bool = False) -> dict[str, object]:
+    """The result object of one landscape file."""
+    entries = read_landscape(path)
+    attention = is_attention(entries)
+    played = [forecast(entry, profile, attention=attention) for entry in entries]
+    predicted = [simulation.nanoseconds / 1e6 for simulation in played]
+    measured = [entry.ms for entry in entries]
+    result: dict[str, object] = {
+        "file": path.name,
+        "n": len(entries),
+        "kendall_tau": round(kendall_tau(predicted, measured), 4),
+        "top8_fraction": round(top_fraction(predicted, measured), 4),
+    }
+    if detail:
+        rows = sorted(zip(entries, predicted, played, strict=True), key=lambda row: row[1])
+        for entry, ms, simulation in rows:
+            print(
+                f"# {entry.kind:5} {entry.a[3:] if not attention else entry.a[4:]!s:36} measured {entry.ms:8.4f} "
+                f"forecast {ms:8.4f} ({ms / entry.ms - 1:+.0%}) interval {simulation.interval_cycles:7.0f} "
+                f"x{simulation.blocks_per_sm} {simulation.clock_mhz:.0f} MHz {simulation.bottleneck}"
+            )
+    return result
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--profile", default="h200", help="hardware profile: name of a built-in one, or a file")
+    parser.add_argument(
+        "--detail", action="store_true", help="print every entry with its forecast, best forecast first"
+    )
+    arguments = parser.parse_args()
+    profile = load_profile(arguments.profile)
+    print(json.dumps([score(path, profile, detail=arguments.detail) for path in arguments.files]))
+
+
+if __name__ == "__main__":
+    main()

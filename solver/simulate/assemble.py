@@ -1,0 +1,109 @@
+"""Assembles a warp schedule in source order from its free choices: roles, placement, pipelines.
+
+This is what TileLang's own schedulers emit: every operation in source order, stage 0 throughout, each pipeline opened just
+before its first use in a body and closed just after its last one (0.1.15 wheel, role_based_scheduler.cc:813-896).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from solver.domain import (
+    ROOT,
+    Instruction,
+    KernelGraph,
+    OpRef,
+    Pipeline,
+    Role,
+    RoleBody,
+    ScopeProgram,
+    Sync,
+    SyncKind,
+    WarpSchedule,
+)
+
+__all__ = ["assemble", "items_touching", "ops_below"]
+
+
+def ops_below(graph: KernelGraph, item: str) -> list[str]:
+    """Ids of the operations of an item of a scope: itself, or everything inside a child scope."""
+    if all(scope.id != item for scope in graph.scopes):
+        return [item]
+    return [op for child in graph.scope(item).items for op in ops_below(graph, child)]
+
+
+def items_touching(graph: KernelGraph, scope: str, buffers: Sequence[str], ops: Sequence[str]) -> list[str]:
+    """Items of a scope in which one of these operations touches one of these buffers, in source order."""
+    wanted = {op.id for op in graph.ops if op.id in ops and any(a.buffer in buffers for a in (*op.reads, *op.writes))}
+    return [item for item in graph.scope(scope).items if wanted.intersection(ops_below(graph, item))]
+
+
+def assemble(
+    graph: KernelGraph,
+    roles: Sequence[Role],
+    placement: Mapping[str, str],
+    pipelines: Sequence[Pipeline],
+    producers: Mapping[str, str],
+    num_warps: int,
+) -> WarpSchedule:
+    """A schedule in source order.
+
+    ``placement`` gives each operation's role, ``producers`` each pipeline's producing role; a pipeline's scope is the one
+    that holds the operations which fill it.
+
+    Raises:
+        GraphError: a name that the graph does not hold.
+    """
+    home: dict[str, str] = {}
+    for pipeline in pipelines:
+        filling = [
+            op
+            for op in graph.ops
+            if placement[op.id] == producers[pipeline.name] and any(a.buffer in pipeline.buffers for a in op.writes)
+        ]
+        home[pipeline.name] = filling[0].scope
+    programs = []
+    for scope in _outermost_first(graph):
+        bodies = []
+        for role in roles:
+            placed = [op.id for op in graph.ops if placement[op.id] == role.name]
+            items = [item for item in graph.scope(scope).items if set(placed).intersection(ops_below(graph, item))]
+            if not items:
+                continue
+            mine = [p for p in pipelines if home[p.name] == scope]
+            bodies.append(RoleBody(role.name, _body(graph, scope, items, placed, mine, producers, role.name)))
+        programs.append(ScopeProgram(scope, tuple(bodies)))
+    return WarpSchedule(num_warps, tuple(roles), tuple(pipelines), tuple(programs))
+
+
+def _body(
+    graph: KernelGraph,
+    scope: str,
+    items: Sequence[str],
+    placed: Sequence[str],
+    pipelines: Sequence[Pipeline],
+    producers: Mapping[str, str],
+    role: str,
+) -> tuple[Instruction, ...]:
+    before: dict[str, list[Sync]] = {}
+    after: dict[str, list[Sync]] = {}
+    for pipeline in pipelines:
+        touching = items_touching(graph, scope, pipeline.buffers, placed)
+        if not touching:
+            continue
+        produces = producers[pipeline.name] == role
+        opening = SyncKind.PRODUCER_ACQUIRE if produces else SyncKind.CONSUMER_WAIT
+        closing = SyncKind.PRODUCER_COMMIT if produces else SyncKind.CONSUMER_RELEASE
+        before.setdefault(touching[0], []).append(Sync(opening, pipeline.name))
+        after.setdefault(touching[-1], []).append(Sync(closing, pipeline.name))
+    result: list[Instruction] = []
+    for item in items:
+        result.extend(before.get(item, ()))
+        result.append(OpRef(item))
+        result.extend(after.get(item, ()))
+    return tuple(result)
+
+
+def _outermost_first(graph: KernelGraph) -> list[str]:
+    order = [ROOT]
+    for scope in order:
+        order.extend(child.id for child in graph.scopes if child.parent == scope)
+    return order

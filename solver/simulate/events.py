@@ -1,0 +1,378 @@
+"""The discrete-event core: instruction streams, fluid jobs on shared units, mbarriers with parity. No solver, no chance.
+
+A job needs amounts of several units at once (a matrix product needs the tensor core and shared memory). All running jobs
+share the units by progressive filling: every job speeds up equally until one of its units is full. Loads go through one
+first-in-first-out queue a block's SM, as the TMA works. Time is in cycles; equal inputs give equal outputs.
+"""
+
+import heapq
+from collections import deque
+from dataclasses import dataclass, field
+
+__all__ = ["Arrive", "Async", "Barrier", "Commit", "Drain", "Engine", "Job", "Mark", "Run", "Stream", "Sync", "Wait"]
+
+EPSILON = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work of one instruction: ``demands`` in unit-cycles by unit name, at least ``floor`` cycles, then ``tail`` cycles.
+
+    ``tail`` occupies no unit: pipeline drain or latency. ``queued`` jobs pass one at a time (the TMA's queue); their
+    ``lead`` is the latency before the data begins to flow and overlaps with other jobs.
+    """
+
+    label: str
+    demands: tuple[tuple[str, float], ...]
+    floor: float = 0.0
+    tail: float = 0.0
+    lead: float = 0.0
+    queued: bool = False
+
+    @property
+    def alone(self) -> float:
+        """Cycles that the job takes when no other job runs, without lead and tail."""
+        return max([self.floor, *(amount for _, amount in self.demands)])
+
+
+@dataclass(eq=False, slots=True)
+class Barrier:
+    """An mbarrier: a phase completes when ``expected`` arrivals came; ``wait(parity)`` passes by the hardware's parity."""
+
+    name: str
+    expected: int
+    completed: int = 0
+    pending: int = 0
+
+    def passes(self, parity: int) -> bool:
+        """Whether the phase of this parity has completed (PTX ISA, mbarrier.try_wait.parity)."""
+        return self.completed % 2 != parity
+
+    def arrive(self) -> bool:
+        """One arrival; True when it completes the phase."""
+        self.pending += 1
+        if self.pending < self.expected:
+            return False
+        self.pending = 0
+        self.completed += 1
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Blocking: the stream goes on when the job and its tail are over."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class Async:
+    """Starts the job and goes on at once; ``group`` collects jobs that a later Commit or Drain refers to."""
+
+    job: Job
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Arrives on the barrier as soon as this stream's jobs of the group are over."""
+
+    barrier: Barrier
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrive:
+    """Arrives on the barrier now."""
+
+    barrier: Barrier
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Waits for a phase of the barrier; ``latency`` is paid when the stream really had to wait."""
+
+    barrier: Barrier
+    parity: int
+    latency: float
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Waits until at most ``allowed`` of this stream's jobs of a group are unfinished."""
+
+    group: str
+    cause: str
+    allowed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """A thread barrier of a fixed set of streams (``size`` of them, named ``name``)."""
+
+    name: str
+    size: int
+    latency: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Notes the time: end of step ``step`` of a loop."""
+
+    loop: str
+    step: int
+
+
+Instruction = Run | Async | Commit | Arrive | Wait | Drain | Sync | Mark
+
+
+@dataclass(eq=False, slots=True)
+class Stream:
+    """One warpgroup (or single issuing warp) with its instructions; ``start`` delays its first one."""
+
+    name: str
+    role: str
+    instructions: list[Instruction]
+    start: float = 0.0
+    position: int = 0
+    done: bool = False
+    blocked_on: str = ""
+    blocked_since: float = 0.0
+    groups: dict[str, list["_Running"]] = field(default_factory=dict)
+    marks: dict[tuple[str, int], float] = field(default_factory=dict)
+    stalls: list[tuple[float, float, str]] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class _Running:
+    job: Job
+    stream: Stream
+    blocking: bool
+    started: float
+    remaining: float
+    finished: bool = False
+    commits: list[Barrier] = field(default_factory=list)
+
+
+class Engine:
+    """Plays streams to their end, or to the point where nothing moves any more."""
+
+    def __init__(self, streams: list[Stream], *, timeline: int = 0) -> None:
+        self.streams = streams
+        self.now = 0.0
+        self.busy: dict[str, float] = {}
+        self.events: list[tuple[str, float, float, str, str]] = []
+        self.snapshots: dict[tuple[str, int], dict[str, float]] = {}
+        self._timeline = timeline
+        self._active: list[_Running] = []
+        self._queue: deque[_Running] = deque()
+        self._timers: list[tuple[float, int, Stream | _Running]] = []
+        self._serial = 0
+        self._ready: deque[Stream] = deque()
+        self._waiting: dict[Barrier, list[tuple[Stream, Wait]]] = {}
+        self._syncing: dict[str, list[Stream]] = {}
+        self._draining: list[tuple[Stream, Drain]] = []
+        self._speeds: dict[tuple[Job, ...], tuple[float, ...]] = {}
+
+    def run(self) -> float:
+        """Plays to the end; the cycle at which the last stream finished. Unfinished streams mean deadlock."""
+        for stream in self.streams:
+            self._at(stream.start, stream)
+        while True:
+            while self._ready:
+                self._step(self._ready.popleft())
+            if not self._timers and not self._active:
+                break
+            self._advance()
+        return self.now
+
+    def stuck(self) -> tuple[str, ...]:
+        """Who waits for what, for every stream that did not finish."""
+        return tuple(f"{s.name} waits for {s.blocked_on or 'nothing'}" for s in self.streams if not s.done)
+
+    def _at(self, time: float, item: "Stream | _Running") -> None:
+        heapq.heappush(self._timers, (time, self._serial, item))
+        self._serial += 1
+
+    def _advance(self) -> None:
+        speeds = self._shares()
+        step = float("inf")
+        for running, speed in zip(self._active, speeds, strict=True):
+            step = min(step, running.remaining / speed)
+        until = self.now + step
+        if self._timers and self._timers[0][0] < until:
+            until = self._timers[0][0]
+        elapsed = max(0.0, until - self.now)
+        finished: list[_Running] = []
+        for running, speed in zip(self._active, speeds, strict=True):
+            running.remaining -= speed * elapsed
+            share = speed * elapsed / running.job.alone
+            for unit, amount in running.job.demands:
+                self.busy[unit] = self.busy.get(unit, 0.0) + amount * share
+            if running.remaining <= EPSILON:
+                finished.append(running)
+        self.now = until
+        for running in finished:
+            self._active.remove(running)
+            if running.job.queued:
+                self._next_queued()
+            if running.job.tail > 0:
+                self._at(self.now + running.job.tail, running)
+            else:
+                self._finish(running)
+        while self._timers and self._timers[0][0] <= self.now + EPSILON:
+            item = heapq.heappop(self._timers)[2]
+            if isinstance(item, Stream):
+                self._ready.append(item)
+            elif item.remaining <= EPSILON:
+                self._finish(item)
+            elif item.job.queued:
+                self._queue.append(item)
+                if len(self._queue) == 1:
+                    self._active.append(item)
+            else:
+                self._active.append(item)
+
+    def _next_queued(self) -> None:
+        self._queue.popleft()
+        if self._queue:
+            self._active.append(self._queue[0])
+
+    def _shares(self) -> tuple[float, ...]:
+        """Progress per cycle of each active job, in its own alone-cycles: 1 is as fast as alone."""
+        jobs = tuple(running.job for running in self._active)
+        if jobs in self._speeds:
+            return self._speeds[jobs]
+        rates = [{unit: amount / job.alone for unit, amount in job.demands if amount > 0} for job in jobs]
+        speeds = [0.0] * len(jobs)
+        free: dict[str, float] = {}
+        rising = set(range(len(jobs)))
+        while rising:
+            load: dict[str, float] = {}
+            for index in sorted(rising):
+                for unit, rate in rates[index].items():
+                    load[unit] = load.get(unit, 0.0) + rate
+            step = min(1.0 - speeds[index] for index in rising)
+            for unit, rate in load.items():
+                step = min(step, free.get(unit, 1.0) / rate)
+            for index in rising:
+                speeds[index] += step
+            for unit, rate in load.items():
+                free[unit] = free.get(unit, 1.0) - rate * step
+            full = {unit for unit, left in free.items() if left <= EPSILON}
+            rising = {
+                index
+                for index in rising
+                if speeds[index] < 1.0 - EPSILON and not any(unit in full for unit in rates[index])
+            }
+        self._speeds[jobs] = tuple(speeds)
+        return self._speeds[jobs]
+
+    def _start(self, stream: Stream, job: Job, *, blocking: bool) -> _Running:
+        running = _Running(job, stream, blocking, self.now, max(job.alone, EPSILON * 2))
+        if job.lead > 0:
+            self._at(self.now + job.lead, running)
+        elif job.queued:
+            self._queue.append(running)
+            if len(self._queue) == 1:
+                self._active.append(running)
+        elif job.alone <= EPSILON:
+            running.remaining = 0.0
+            self._at(self.now + job.tail, running)
+        else:
+            self._active.append(running)
+        return running
+
+    def _finish(self, running: _Running) -> None:
+        running.finished = True
+        if len(self.events) < self._timeline:
+            lane = running.stream.name if running.blocking else running.job.label.partition(" ")[0]
+            self.events.append((lane, running.started, self.now, running.job.label, ""))
+        for barrier in running.commits:
+            self._signal(barrier)
+        if running.blocking:
+            self._ready.append(running.stream)
+        if self._draining:
+            still: list[tuple[Stream, Drain]] = []
+            for stream, drain in self._draining:
+                if self._unfinished(stream, drain.group) <= drain.allowed:
+                    self._resume(stream, 0.0)
+                else:
+                    still.append((stream, drain))
+            self._draining = still
+
+    def _unfinished(self, stream: Stream, group: str) -> int:
+        jobs = [running for running in stream.groups.get(group, ()) if not running.finished]
+        stream.groups[group] = jobs
+        return len(jobs)
+
+    def _signal(self, barrier: Barrier) -> None:
+        if not barrier.arrive():
+            return
+        still: list[tuple[Stream, Wait]] = []
+        for stream, wait in self._waiting.pop(barrier, []):
+            if barrier.passes(wait.parity):
+                self._resume(stream, wait.latency)
+            else:
+                still.append((stream, wait))
+        if still:
+            self._waiting[barrier] = still
+
+    def _block(self, stream: Stream, cause: str) -> None:
+        stream.blocked_on, stream.blocked_since = cause, self.now
+
+    def _resume(self, stream: Stream, latency: float) -> None:
+        end = self.now + latency
+        if end > stream.blocked_since:
+            stream.stalls.append((stream.blocked_since, end, stream.blocked_on))
+            if len(self.events) < self._timeline:
+                self.events.append((stream.name, stream.blocked_since, end, "wait", stream.blocked_on))
+        stream.blocked_on = ""
+        if latency > 0:
+            self._at(end, stream)
+        else:
+            self._ready.append(stream)
+
+    def _step(self, stream: Stream) -> None:
+        """Issues instructions of one stream until it must wait."""
+        while stream.position < len(stream.instructions):
+            instruction = stream.instructions[stream.position]
+            stream.position += 1
+            match instruction:
+                case Run(job):
+                    self._start(stream, job, blocking=True)
+                    return
+                case Async(job, group):
+                    stream.groups.setdefault(group, []).append(self._start(stream, job, blocking=False))
+                case Commit(barrier, group):
+                    last = [running for running in stream.groups.pop(group, []) if not running.finished]
+                    if last:
+                        last[-1].commits.append(barrier)
+                    else:
+                        self._signal(barrier)
+                case Arrive(barrier):
+                    self._signal(barrier)
+                case Wait(barrier, parity, _, cause):
+                    if not barrier.passes(parity):
+                        self._block(stream, cause)
+                        self._waiting.setdefault(barrier, []).append((stream, instruction))
+                        return
+                case Drain(group, cause, allowed):
+                    if self._unfinished(stream, group) > allowed:
+                        self._block(stream, cause)
+                        self._draining.append((stream, instruction))
+                        return
+                case Sync(name, size, latency):
+                    waiting = self._syncing.setdefault(name, [])
+                    self._block(stream, "sync")
+                    waiting.append(stream)
+                    if len(waiting) == size:
+                        del self._syncing[name]
+                        for member in waiting:
+                            self._resume(member, latency)
+                    return
+                case Mark(loop, step):
+                    stream.marks[(loop, step)] = self.now
+                    self.snapshots.setdefault((f"{stream.name}/{loop}", step), dict(self.busy))
+        stream.done = True

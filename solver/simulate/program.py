@@ -1,0 +1,172 @@
+"""From a schedule to instruction streams: one a consumer warpgroup, one a role that only issues.
+
+Semantics are those of TileLang 0.1.15's materialiser: stages shift an entry by whole iterations inside its role's body, an
+operation takes the stage of the open spans of the pipelines it touches, versions and parities follow the entry's own count
+(wheel, src/cuda/transform/materialize_ws_schedule.cc:1863-1936, 2495-2553).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from solver.domain import ROOT, KernelGraph, Memory, Op, OpKind, OpRef, Pipeline, Role, Sync, SyncKind, WarpSchedule
+from solver.simulate.costs import Costs
+from solver.simulate.events import Arrive, Async, Barrier, Commit, Drain, Instruction, Mark, Run, Stream, Wait
+from solver.simulate.events import Sync as ThreadSync
+from solver.simulate.loops import Loops
+
+__all__ = ["Program", "stages_of"]
+
+WARPGROUP = 4
+PARALLEL_KINDS = (OpKind.GEMM, OpKind.COPY, OpKind.FILL, OpKind.REDUCE, OpKind.PARALLEL, OpKind.ASYNC_LOAD)
+
+
+def stages_of(schedule: WarpSchedule, graph: KernelGraph, scope: str, role: str) -> list[tuple[OpRef | Sync, int]]:
+    """The role's entries of a scope with their delta: their stage minus the body's smallest (rule of MWS:1863-1936)."""
+    body = schedule.program(scope).body(role)
+    pipelines = {name: pipeline.name for pipeline in schedule.pipelines for name in pipeline.buffers}
+    lowest = min((entry.stage for entry in body if isinstance(entry, Sync)), default=0)
+    open_stages: dict[str, int] = {}
+    result: list[tuple[OpRef | Sync, int]] = []
+    for entry in body:
+        if isinstance(entry, Sync):
+            if entry.sync in (SyncKind.PRODUCER_ACQUIRE, SyncKind.CONSUMER_WAIT):
+                open_stages[entry.pipeline] = entry.stage
+            else:
+                open_stages.pop(entry.pipeline, None)
+            result.append((entry, entry.stage - lowest))
+            continue
+        touched = {pipelines[name] for name in _buffers(graph, entry.id) if name in pipelines}
+        found = [open_stages[name] for name in sorted(touched) if name in open_stages]
+        result.append((entry, found[0] - lowest if found else 0))
+    return result
+
+
+def _buffers(graph: KernelGraph, item: str) -> set[str]:
+    """Buffers touched by an operation, or by everything inside a child scope."""
+    for op in graph.ops:
+        if op.id == item:
+            return {access.buffer for access in (*op.reads, *op.writes)}
+    return {name for child in graph.scope(item).items for name in _buffers(graph, child)}
+
+
+@dataclass(slots=True)
+class Program:
+    """Streams of one resident block.
+
+    ``miss`` is the share of loaded bytes that comes from memory, by operation; ``spilled`` the registers of a thread that
+    do not fit, by role; ``block`` tells blocks on one SM apart.
+    """
+
+    graph: KernelGraph
+    schedule: WarpSchedule
+    costs: Costs
+    loops: Loops
+    miss: Mapping[str, float]
+    spilled: Mapping[str, int]
+    block: int = 0
+    _barriers: dict[tuple[str, str], list[Barrier]] = field(default_factory=dict)
+
+    def streams(self) -> list[Stream]:
+        """The block's streams, roles in the schedule's order."""
+        widths = {role.name: self._width(role) for role in self.schedule.roles}
+        for pipeline in self.schedule.pipelines:
+            producer, consumer = self._sides(pipeline)
+            self._barriers[(pipeline.name, "full")] = [
+                Barrier(f"full:{pipeline.name}", widths[producer]) for _ in range(pipeline.depth)
+            ]
+            self._barriers[(pipeline.name, "empty")] = [
+                Barrier(f"empty:{pipeline.name}", widths[consumer]) for _ in range(pipeline.depth)
+            ]
+        result: list[Stream] = []
+        for role in self.schedule.roles:
+            for index in range(widths[role.name]):
+                name = f"{role.name}.{index}" if widths[role.name] > 1 else role.name
+                name = f"{name}@{self.block}" if self.block else name
+                counts: dict[tuple[str, SyncKind], int] = {}
+                result.append(Stream(name, role.name, list(self._scope(ROOT, role, widths[role.name], counts))))
+        return result
+
+    def _width(self, role: Role) -> int:
+        """Warpgroups of a role whose operations all threads share; a role that only issues bulk copies is one stream."""
+        placed = {e.id for p in self.schedule.scopes for e in p.body(role.name) if isinstance(e, OpRef)}
+        works = any(op.kind in PARALLEL_KINDS and not self.costs.asynchronous(op) for op in self._ops(placed))
+        return max(1, role.warps // WARPGROUP) if works else 1
+
+    def _ops(self, ids: set[str]) -> list[Op]:
+        return [op for op in self.graph.ops if op.id in ids]
+
+    def _sides(self, pipeline: Pipeline) -> tuple[str, str]:
+        producer = consumer = ""
+        for program in self.schedule.scopes:
+            for body in program.bodies:
+                for entry in body.instructions:
+                    if isinstance(entry, Sync) and entry.pipeline == pipeline.name:
+                        if entry.sync in (SyncKind.PRODUCER_ACQUIRE, SyncKind.PRODUCER_COMMIT):
+                            producer = body.role
+                        else:
+                            consumer = body.role
+        return producer, consumer
+
+    def _scope(
+        self, scope: str, role: Role, streams: int, counts: dict[tuple[str, SyncKind], int]
+    ) -> Iterator[Instruction]:
+        """Instructions of one entry into a scope, in issue order."""
+        entries = stages_of(self.schedule, self.graph, scope, role.name)
+        trips = 1 if scope == ROOT else self.loops.played[scope]
+        shift = max((delta for _, delta in entries), default=0)
+        for step in range(trips + shift):
+            for entry, delta in entries:
+                if not 0 <= step - delta < trips:
+                    continue
+                if isinstance(entry, Sync):
+                    yield from self._sync(entry, role, counts)
+                elif any(child.id == entry.id for child in self.graph.scopes):
+                    yield from self._scope(entry.id, role, streams, counts)
+                else:
+                    yield from self._op(self.graph.op(entry.id), role, streams)
+            if scope != ROOT:
+                yield Mark(scope, step)
+
+    def _sync(self, sync: Sync, role: Role, counts: dict[tuple[str, SyncKind], int]) -> Iterator[Instruction]:
+        pipeline = self.schedule.pipeline(sync.pipeline)
+        index = counts.get((sync.pipeline, sync.sync), 0)
+        counts[(sync.pipeline, sync.sync)] = index + 1
+        slot, parity = index % pipeline.depth, index // pipeline.depth & 1
+        full, empty = (self._barriers[(pipeline.name, side)][slot] for side in ("full", "empty"))
+        latency = self.costs.machine.barrier_latency
+        match sync.sync:
+            case SyncKind.PRODUCER_ACQUIRE:
+                yield Wait(empty, parity ^ 1, latency, empty.name)
+            case SyncKind.CONSUMER_WAIT:
+                yield Wait(full, parity, latency, full.name)
+            case SyncKind.PRODUCER_COMMIT:
+                yield Commit(full, pipeline.name)
+            case SyncKind.CONSUMER_RELEASE:
+                yield Arrive(empty)
+
+    def _op(self, op: Op, role: Role, streams: int) -> Iterator[Instruction]:
+        if op.kind is OpKind.WAIT:
+            yield Drain("gemm", "wgmma")
+            return
+        if op.kind in (OpKind.BIND, OpKind.TASK):
+            return
+        machine = self.costs.machine
+        job = self.costs.of(op, streams, role.warps, self.miss.get(op.id, 0.0), self.spilled.get(role.name, 0))
+        if self.costs.asynchronous(op):
+            yield Async(job, self._pipeline(op))
+            return
+        if op.gemm is not None and not op.gemm.waits:
+            yield Async(job, "gemm")
+            return
+        staged = streams > 1 and any(self.graph.buffer(a.buffer).memory is Memory.SHARED for a in op.writes)
+        if staged:
+            yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
+        yield Run(job)
+        if staged:
+            yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
+
+    def _pipeline(self, op: Op) -> str:
+        for pipeline in self.schedule.pipelines:
+            if any(access.buffer in pipeline.buffers for access in op.writes):
+                return pipeline.name
+        return "none"

@@ -1,0 +1,68 @@
+"""What a simulation says: time, where it went, and the timeline. Forecasts, never measurements."""
+
+from dataclasses import dataclass, field
+
+__all__ = ["Simulation", "Stall", "TimelineEvent"]
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEvent:
+    """One stretch of a lane of one block, in cycles from its start.
+
+    ``lane`` is a role's warpgroup (``consumer.0``) or a unit (``tma``). ``cause`` names what a waiting lane waits for
+    (``full:a_b``, ``empty:a_b``, ``sync``), empty when the lane works.
+    """
+
+    lane: str
+    start: float
+    end: float
+    label: str
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Share of the steady state that a role's warpgroups wait for one cause, averaged over them."""
+
+    role: str
+    cause: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """A played schedule.
+
+    ``cycles`` is one launch of the whole grid at the clock ``clock_mhz``; ``interval_cycles`` one iteration of the
+    innermost main loop in the steady state with ``blocks_per_sm`` blocks sharing an SM. ``deadlock`` lists who waits for
+    what when nothing can go on any more; then the times are 0. ``reasons`` are remarks for a person.
+    """
+
+    cycles: float
+    nanoseconds: float
+    clock_mhz: float
+    interval_cycles: float
+    block_cycles: float
+    waves: float
+    blocks_per_sm: int
+    utilisation: dict[str, float]
+    stalls: tuple[Stall, ...]
+    events: tuple[TimelineEvent, ...]
+    deadlock: tuple[str, ...] = ()
+    spilled_registers: int = 0
+    serialised: bool = False
+    dram_bytes: float = 0.0
+    reasons: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def deadlocked(self) -> bool:
+        """Whether the schedule stopped before its end."""
+        return bool(self.deadlock)
+
+    @property
+    def bottleneck(self) -> str:
+        """The busiest unit, or ``latency`` when none is busy for 85 % of the time."""
+        if not self.utilisation:
+            return "none"
+        unit = max(self.utilisation, key=lambda name: (self.utilisation[name], name))
+        return unit if self.utilisation[unit] >= 0.85 else "latency"
