@@ -1,0 +1,293 @@
+"""Interval, then bytes, then schedule length: the levels of a loop, each closed with a proof where the work allows.
+
+Interval: start from the lower bounds. When propagation at the bound already fails, bisect on propagation alone (each
+failure excludes all smaller intervals, :mod:`solver.ascend.network`), then search; a feasible interval is improved at once
+to the smallest at which the same choices still work. Bytes: the counts that propagation demands are tried first. Length:
+the longest path of the root is the bound. Straight-line lists are loops with an interval so long that nothing wraps.
+"""
+
+from dataclasses import dataclass
+
+from solver.ascend.bounds import clique_bound, issue_bound, recurrence_bound
+from solver.ascend.families import build_network
+from solver.ascend.network import Arc, Network
+from solver.ascend.problem import LoopProblem, StraightProblem
+from solver.ascend.search import Meter, Plan, Search, State, WorkSpent
+from solver.ascend.symmetry import symmetry_arcs
+from solver.domain import Bound
+
+__all__ = ["Limits", "Optimum", "optimise_loop", "optimise_straight"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Search nodes for each level; the interval's limit is what a proof may cost."""
+
+    interval: int = 60_000
+    bytes: int = 3_000
+    length: int = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """What the levels reached. ``plan`` None with ``proven`` True: no interval at all works."""
+
+    plan: Plan | None
+    interval: int | None
+    bounds: tuple[Bound, ...]
+    proven: bool
+    bytes_bound: int
+    bytes_proven: bool
+    length: int
+    length_bound: int
+    length_proven: bool
+    work: int
+
+
+@dataclass(slots=True)
+class _Interval:
+    plan: Plan | None
+    interval: int
+    bounds: list[Bound]
+    proven: bool
+
+
+def optimise_loop(problem: LoopProblem, limits: Limits) -> Optimum:
+    """The best schedule of a loop body within the limits."""
+    network = build_network(problem)
+    network.arcs += symmetry_arcs(problem, network)
+    bounds = [issue_bound(problem), clique_bound(problem, network)]
+    search = Search(network, max(b.cycles for b in bounds))
+    meter = Meter(limits.interval)
+    found, root = _least_interval(problem, search, bounds, meter)
+    if found.plan is None or root is None:
+        return Optimum(None, None, tuple(found.bounds), found.proven, 0, False, 0, 0, False, meter.spent)
+    plan, bytes_bound, bytes_proven, work = _fewest_bytes(problem, search, root, found.interval, found.plan, limits)
+    cap = problem.bytes_of(plan.versions)
+    plan, length, length_bound, more = _shortest(search, root, found.interval, plan, cap, limits)
+    return Optimum(
+        plan,
+        found.interval,
+        tuple(found.bounds),
+        found.proven,
+        bytes_bound,
+        bytes_proven,
+        length,
+        length_bound,
+        length == length_bound,
+        meter.spent + work + more,
+    )
+
+
+def optimise_straight(problem: StraightProblem, limits: Limits) -> Optimum:
+    """The shortest makespan of a straight-line list within the limits."""
+    network = build_network(problem)
+    network.arcs += symmetry_arcs(problem, network)
+    lags = [d[2] for d in problem.data_deps] + [lag for d in problem.owner_exclusion_deps for lag in d[2:]]
+    horizon = 2 * (sum(problem.latencies) + sum(problem.iis) + sum(lags)) + 1
+    _forbid_wrapping(network, horizon)
+    search = Search(network, horizon)
+    meter = Meter(limits.interval)
+    root = search.root(horizon)
+    plan = None
+    try:
+        plan = search.solve(root, meter) if root is not None else None
+    except WorkSpent:
+        return Optimum(None, None, (), False, 0, False, 0, 0, False, meter.spent)
+    if plan is None:
+        return Optimum(None, None, (), True, 0, False, 0, 0, False, meter.spent)
+    assert root is not None
+    plan, length, bound, more = _shortest(search, root, horizon, plan, None, Limits(length=limits.interval))
+    reason = Bound(bound, "critical path" if length == bound else "longest path of the relaxation")
+    proven = length == bound
+    return Optimum(plan, None, (reason,), proven, 0, True, length, bound, proven, meter.spent + more)
+
+
+def _forbid_wrapping(network: Network, horizon: int) -> None:
+    for a in range(network.tasks):
+        network.arcs += [Arc(a, b, 1, 1, "horizon") for b in range(network.tasks) if a != b]
+
+
+def _least_interval(
+    problem: LoopProblem, search: Search, bounds: list[Bound], meter: Meter
+) -> tuple[_Interval, State | None]:
+    """The least interval with a plan, and the propagated root there."""
+    low = max(b.cycles for b in bounds)
+    root = search.root(low)
+    if root is None:
+        recurrence = recurrence_bound(search.network, low)
+        if recurrence is None:
+            return _Interval(None, 0, bounds, True), None
+        if recurrence.cycles > low:
+            low = recurrence.cycles
+            bounds.append(recurrence)
+            root = search.root(low)
+    if root is None:
+        low, root = _propagation_bound(problem, search, low + 1)
+        if root is None:
+            return _Interval(None, 0, bounds, True), None
+        bounds.append(Bound(low, "propagation:orders of excluded pairs that remain clash below"))
+    proven = True
+    try:
+        plan = search.solve(root, meter)
+        if plan is not None:
+            return _Interval(plan, low, bounds, True), root
+    except WorkSpent:
+        proven = False
+    found = _between(problem, search, bounds, low + 1, meter, proven)
+    return found, search.root(found.interval) if found.plan is not None else None
+
+
+def _propagation_bound(problem: LoopProblem, search: Search, low: int) -> tuple[int, State | None]:
+    """Least interval from ``low`` at which propagation finds no contradiction, by galloping, with its root."""
+    step, top = 1, low
+    ceiling = 4 * _horizon(problem)
+    root = search.root(top)
+    while root is None:
+        if top > ceiling:
+            return top, None
+        low, top, step = top + 1, top + 2 * step, 2 * step
+        root = search.root(top)
+    while low < top:
+        middle = (low + top) // 2
+        state = search.root(middle)
+        if state is None:
+            low = middle + 1
+        else:
+            top, root = middle, state
+    return top, root
+
+
+def _horizon(problem: LoopProblem) -> int:
+    lags = sum(d[3] for d in problem.data_deps) + sum(d[2] + d[3] for d in problem.owner_exclusion_deps)
+    return sum(problem.latencies) + sum(problem.iis) + lags + 1
+
+
+def _between(
+    problem: LoopProblem, search: Search, bounds: list[Bound], low: int, meter: Meter, proven: bool
+) -> _Interval:
+    """Bisect above an interval that search excluded, between excluded and feasible ones."""
+    best: Plan | None = None
+    top = max(sum(problem.latencies), sum(problem.iis), low) + 1
+    ceiling = 4 * _horizon(problem)
+    while best is None:
+        best, known = _attempt(search, top, Meter(max(meter.limit // 4, 1)), meter)
+        if best is None:
+            if known:
+                low = max(low, top + 1)
+            if top > ceiling:
+                return _Interval(None, 0, bounds, known and proven)
+            top *= 2
+    top = _tighten(search, best, low, top)
+    floor = low if proven else None
+    while low < top:
+        middle = (low + top - 1) // 2 if low + 64 < top else top - 1
+        share = Meter(max((meter.limit - meter.spent) // 2, 1))
+        plan, known = _attempt(search, middle, share, meter)
+        if plan is not None:
+            best, top = plan, _tighten(search, plan, low, middle)
+        else:
+            if not known and middle < top - 1:
+                low = middle + 1
+                proven = False
+                continue
+            low = middle + 1
+            if known and proven:
+                floor = low
+            proven = proven and known
+    if floor is not None:
+        bounds.append(Bound(floor, "search:every order of the excluded pairs fails below"))
+    return _Interval(best, top, bounds, proven)
+
+
+def _attempt(search: Search, interval: int, share: Meter, meter: Meter) -> tuple[Plan | None, bool]:
+    """A plan at one interval, and whether the answer is certain."""
+    root = search.root(interval)
+    if root is None:
+        return None, True
+    try:
+        return search.solve(root, share), True
+    except WorkSpent:
+        return None, False
+    finally:
+        meter.spent += share.spent
+
+
+def _tighten(search: Search, plan: Plan, low: int, top: int) -> int:
+    """The smallest interval from ``low`` at which the plan's own choices work."""
+    while low < top:
+        middle = (low + top) // 2
+        if search.feasible_choice(plan.choice, middle):
+            top = middle
+        else:
+            low = middle + 1
+    return top
+
+
+def _fewest_bytes(
+    problem: LoopProblem, search: Search, root: State, interval: int, plan: Plan, limits: Limits
+) -> tuple[Plan, int, bool, int]:
+    """The plan of fewest bytes at this interval; a bound of the bytes, whether it is reached, the work."""
+    low, top = problem.bytes_of(root.low), problem.bytes_of(plan.versions)
+    best, used = plan, 0
+    high: list[int] | None = list(root.low)
+    while low < top:
+        limit = low if high is not None else (low + top - 1) // 2
+        meter = Meter(limits.bytes)
+        state = search.root(interval, bytes_limit=limit, high=high)
+        try:
+            better = search.solve(state, meter) if state is not None else None
+        except WorkSpent:
+            if high is None:
+                return best, low, False, used + meter.spent
+            better, limit = None, low - 1
+        used += meter.spent
+        if better is not None:
+            best, top = better, problem.bytes_of(better.versions)
+        elif high is None or all(problem.buffer_sizes):
+            low = limit + 1
+        high = None
+    return best, low, True, used
+
+
+def _shortest(
+    search: Search, root: State, interval: int, plan: Plan, bytes_limit: int | None, limits: Limits
+) -> tuple[Plan, int, int, int]:
+    """The plan of least length at this interval and these bytes; its length, a bound, the work."""
+    lengths = search.network.lengths
+    low, top = _longest(root, lengths), _length(plan, lengths)
+    best, spent = plan, 0
+    if low < top and bytes_limit is not None:
+        tighter = search.root(interval, bytes_limit=bytes_limit)
+        assert tighter is not None, "propagation fails although a schedule is known"
+        low = _longest(tighter, lengths)
+    bound, limit = low, low
+    while low < top:
+        meter = Meter(max(limits.length // 3, 1))
+        state = search.root(interval, bytes_limit=bytes_limit, length_limit=limit)
+        try:
+            shorter = search.solve(state, meter) if state is not None else None
+            if shorter is not None:
+                best, top = shorter, _length(shorter, lengths)
+            elif bound == low:
+                bound = low = limit + 1
+            else:
+                low = limit + 1
+        except WorkSpent:
+            low = limit + 1
+        spent += meter.spent
+        if spent >= limits.length:
+            break
+        limit = (low + top - 1) // 2
+    return best, top, min(bound, top), spent
+
+
+def _longest(state: State, lengths: list[int]) -> int:
+    """A bound of the length: the longest path into a task plus its own latency."""
+    tasks = len(lengths)
+    return max(int((state.paths[:tasks, :tasks] + lengths).max()), max(lengths))
+
+
+def _length(plan: Plan, lengths: list[int]) -> int:
+    ends = max(start + length for start, length in zip(plan.starts, lengths, strict=True))
+    return ends - min(plan.starts)
