@@ -7,7 +7,7 @@ from sqlalchemy import select
 from service.db import ReadSession, WriteSession
 from service.db.models import Candidate, CandidateArtifact
 
-__all__ = ["all_of", "artifacts", "artifacts_of_many", "by_key", "get", "page", "products"]
+__all__ = ["all_of", "artifacts", "artifacts_of_many", "baselines", "by_key", "get", "page", "products"]
 
 
 def get(session: ReadSession, job_id: str, key: str) -> Candidate | None:
@@ -41,6 +41,12 @@ def page(
 def all_of(session: ReadSession, job_id: str) -> Sequence[Candidate]:
     """All candidates of a job by number; a job's budget bounds them."""
     return session.scalars(select(Candidate).where(Candidate.job_id == job_id).order_by(Candidate.number)).all()
+
+
+def baselines(session: ReadSession, job_id: str, kinds: Sequence[str]) -> Sequence[Candidate]:
+    """A job's candidates of the compiler's own kinds, three at most."""
+    query = select(Candidate).where(Candidate.job_id == job_id, Candidate.kind.in_(list(kinds)))
+    return session.scalars(query.order_by(Candidate.number).limit(8)).all()
 
 
 def artifacts(session: ReadSession, job_id: str, key: str) -> dict[str, str]:

@@ -71,6 +71,10 @@ class WriteSession(ReadSession):
         result = self._session.execute(statement.on_conflict_do_nothing())
         return int(getattr(result, "rowcount", 0))
 
+    def refresh(self, record: object) -> None:
+        """Read a record again, after a statement changed its row."""
+        self._session.refresh(record)
+
     def flush(self) -> None:
         """Send staged changes, so that constraints speak now; not a commit."""
         self._session.flush()

@@ -11,9 +11,10 @@ from service.bulletin import Bulletin
 from service.candidates import repository as candidate_rows
 from service.candidates.rows import apply
 from service.db import Database, WriteSession
-from service.db.models import Candidate, Job, JobState, JobVariant, Kernel, KernelText
+from service.db.models import Candidate, Job, JobState, JobVariant
 from service.jobs import repository
 from service.jobs.claims import Claim, held
+from service.kernels import repository as kernel_rows
 from service.tuning import (
     CandidateEnded,
     CandidateRecord,
@@ -95,9 +96,8 @@ class Recorder:
     def _variant(self, session: WriteSession, report: VariantReport) -> None:
         mine = (JobVariant.job_id == self._claim.job_id) & (JobVariant.number == report.variant)
         if report.ir_hash:
-            session.insert_missing(Kernel, [{"ir_hash": report.ir_hash, "name": report.kernel[:200] or "kernel"}])
-            text = session.scalar(select(JobVariant.text_digest).where(mine))
-            session.insert_missing(KernelText, [{"digest": text, "ir_hash": report.ir_hash}])
+            text = str(session.scalar(select(JobVariant.text_digest).where(mine)))
+            kernel_rows.remember(session, report.kernel, report.ir_hash, text)
             session.execute(update(JobVariant).where(mine).values(ir_hash=report.ir_hash))
         failure = asdict(report.failure) if report.failure else None
         self._event(session, "variant", {"variant": report.variant, "kernel": report.kernel, "failure": failure})

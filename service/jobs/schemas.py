@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 from service.candidates.schemas import CandidateSummary
+from service.db.models import JobState
 from service.tuning import Effort
 
 __all__ = [
@@ -24,18 +25,6 @@ __all__ = [
 ]
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-
-
-class JobState(StrEnum):
-    """States of a job: see docs/jobs.md."""
-
-    QUEUED = "queued"
-    SOLVING = "solving"
-    BUILDING = "building"
-    MEASURING = "measuring"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
 
 
 class JobMode(StrEnum):

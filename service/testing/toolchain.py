@@ -227,6 +227,9 @@ class StandInToolchain:
                 ),
             )
 
+    def close(self) -> None:
+        """Nothing to end."""
+
 
 def ir_salt(ir: str) -> str:
     """The part of a recipe that makes it another kernel."""

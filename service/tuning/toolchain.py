@@ -218,3 +218,7 @@ class Toolchain(Protocol):
         ``irs`` holds the variants' plain IR: the reference is the same IR compiled without any specialisation.
         """
         ...
+
+    def close(self) -> None:
+        """End all children; nothing is called afterwards."""
+        ...

@@ -1,0 +1,104 @@
+"""The application factory: settings in, a FastAPI application out. Nothing is started before the lifespan begins."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.concurrency import run_in_threadpool
+
+from service import problems
+from service.artifacts.endpoints import router as artifacts
+from service.artifacts.store import ArtifactStore
+from service.bulletin import Bulletin
+from service.candidates.endpoints import router as candidates
+from service.context import Context
+from service.db import Database
+from service.db.migrate import upgrade
+from service.edge import Edge
+from service.errors import ServiceError
+from service.health.endpoints import router as health
+from service.jobs.endpoints import router as jobs
+from service.jobs.runner import Runner
+from service.jobs.waiting import StreamCount
+from service.profiles.endpoints import router as profiles
+from service.profiles.service import seed
+from service.settings import Settings
+from service.tokens import repository as tokens
+from service.tokens.service import TokenCheck
+from service.tuning.toolchain import Toolchain
+from service.version import API_VERSION
+
+__all__ = ["TokensMissing", "create_app", "make_toolchain"]
+
+DESCRIPTION = """Warpwright finds fast, provably legal execution schedules for accelerator kernels.
+
+Errors are RFC 9457 problem documents with a stable `code` and a `place`. Lists are cursor pages. On loopback no token is needed.
+"""
+
+
+class TokensMissing(ServiceError):
+    """The service would be reachable from other machines, and there is no token that could guard it."""
+
+    code = "tokens-missing"
+
+
+def make_toolchain(settings: Settings) -> Toolchain:
+    """The toolchain that the settings name."""
+    from service.testing import StandInToolchain
+
+    return StandInToolchain(device=settings.toolchain == "stand_in_device")
+
+
+def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None = None) -> FastAPI:
+    """The service. The database is brought up to date and jobs start running when the application starts."""
+    settings = settings or Settings.from_environment()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        context = await run_in_threadpool(_start, settings, toolchain)
+        app.state.context = context
+        app.state.token_check = TokenCheck(context.database)
+        try:
+            yield
+        finally:
+            await run_in_threadpool(_stop, context)
+
+    app = FastAPI(
+        title="Warpwright",
+        version=API_VERSION,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+    )
+    app.state.streams = StreamCount()
+    problems.install(app)
+    for router in (jobs, candidates, artifacts, profiles, health):
+        app.include_router(router)
+    app.add_middleware(Edge, settings=settings)
+    return app
+
+
+def _start(settings: Settings, toolchain: Toolchain | None) -> Context:
+    settings.data.mkdir(parents=True, exist_ok=True)
+    database = Database(settings.url)
+    upgrade(database)
+    database.write(seed)
+    if settings.tokens_required and database.read(tokens.active_count) == 0:
+        database.close()
+        raise TokensMissing(
+            f"listening on {settings.host} needs a token: make one with 'warpwright token create', or bind to 127.0.0.1"
+        )
+    store = ArtifactStore(settings.artifacts, sync=settings.slow_artifact_sync)
+    bulletin = Bulletin()
+    tools = toolchain or make_toolchain(settings)
+    runner = Runner(settings, database, store, bulletin, tools)
+    runner.start()
+    return Context(settings, database, store, bulletin, tools, runner)
+
+
+def _stop(context: Context) -> None:
+    context.runner.stop()
+    context.toolchain.close()
+    context.database.close()

@@ -1,0 +1,53 @@
+"""Candidates over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from service.bodies import StrictRoute
+from service.candidates import repository
+from service.candidates.schemas import CandidateView
+from service.candidates.views import view
+from service.context import ContextDep
+from service.errors import NotFound
+from service.jobs.service import find
+from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from service.tokens.access import ReadCaller
+from service.tuning import CandidateKind, Outcome
+
+router = APIRouter(prefix="/v1/jobs/{job_id}/candidates", tags=["candidates"], route_class=StrictRoute)
+
+
+@router.get("", response_model=Page[CandidateView])
+def list_candidates(
+    job_id: str,
+    context: ContextDep,
+    caller: ReadCaller,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    outcome: Annotated[Outcome | None, Query()] = None,
+    kind: Annotated[CandidateKind | None, Query()] = None,
+) -> Page[CandidateView]:
+    """A job's candidates in the order in which they ended."""
+    after = int(decode_cursor(cursor, int)[0]) if cursor is not None else 0
+    with context.database.reading() as session:
+        find(session, job_id)
+        rows, more = page_of(
+            repository.page(session, job_id, limit + 1, after=after, outcome=outcome, kind=kind), limit
+        )
+        artifacts = repository.artifacts_of_many(session, job_id, [row.key for row in rows])
+        return Page(
+            items=[view(row, artifacts.get(row.key, {})) for row in rows],
+            next=encode_cursor(rows[-1].number) if more else None,
+        )
+
+
+@router.get("/{candidate_id}", response_model=CandidateView)
+def get_candidate(job_id: str, candidate_id: str, context: ContextDep, caller: ReadCaller) -> CandidateView:
+    """One candidate."""
+    with context.database.reading() as session:
+        find(session, job_id)
+        row = repository.get(session, job_id, candidate_id)
+        if row is None:
+            raise NotFound(f"job {job_id} has no candidate {candidate_id[:80]!r}", code="candidate-unknown")
+        return view(row, repository.artifacts(session, job_id, candidate_id))

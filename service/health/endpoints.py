@@ -1,0 +1,46 @@
+"""Liveness, readiness, metrics."""
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel
+from sqlalchemy.exc import SQLAlchemyError
+
+from service.bodies import StrictRoute
+from service.context import ContextDep
+from service.db.migrate import require_head
+from service.errors import Unavailable
+
+router = APIRouter(tags=["health"], route_class=StrictRoute)
+
+
+class Health(BaseModel):
+    """What a probe wants to know."""
+
+    status: str
+
+
+@router.get("/healthz", response_model=Health)
+async def healthz() -> Health:
+    """The process answers."""
+    return Health(status="ok")
+
+
+@router.get("/readyz", response_model=Health)
+def readyz(context: ContextDep) -> Health:
+    """The process can work: database there and at our revision, artifact folder writable."""
+    try:
+        require_head(context.database)
+    except SQLAlchemyError as error:
+        raise Unavailable("the database does not answer", code="database-away") from error
+    probe = context.store.folder
+    try:
+        probe.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unavailable("the artifact folder is not writable", code="artifacts-away") from error
+    return Health(status="ready")
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+def metrics() -> Response:
+    """Prometheus metrics."""
+    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)

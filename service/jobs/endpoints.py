@@ -1,0 +1,134 @@
+"""Jobs over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from service.bodies import StrictRoute
+from service.context import ContextDep
+from service.errors import BadRequest, TooManyRequests
+from service.jobs import repository, service, views
+from service.jobs.schemas import EventView, JobState, JobSubmission, JobSummary, JobView
+from service.jobs.submit import submit
+from service.jobs.waiting import stream, wait_for_end
+from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from service.tokens.access import ReadCaller, TuneCaller
+from service.tokens.schemas import Scope
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
+
+Wait = Annotated[float, Query(ge=0, le=600, allow_inf_nan=False, description="Seconds to wait for the job's end.")]
+
+
+@router.post("", status_code=202, response_model=JobView, responses={200: {"model": JobView}})
+async def create(
+    submission: JobSubmission,
+    request: Request,
+    response: Response,
+    context: ContextDep,
+    caller: TuneCaller,
+    idempotency_key: Annotated[
+        str | None, Header(min_length=1, max_length=200, description="The same key again gives the same job.")
+    ] = None,
+) -> JobView:
+    """Tune a kernel or a family. 202 with a new job, 200 with the job that does the same work already."""
+    submitted = await run_in_threadpool(
+        submit, context, submission, owner=caller.id, trace=request.scope["trace_id"], key=idempotency_key
+    )
+    if not submitted.created:
+        response.status_code = 200
+    response.headers["Location"] = f"/v1/jobs/{submitted.job_id}"
+    return await run_in_threadpool(service.get, context, submitted.job_id)
+
+
+@router.get("", response_model=Page[JobSummary])
+def list_jobs(
+    context: ContextDep,
+    caller: ReadCaller,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    state: Annotated[list[JobState] | None, Query(max_length=7)] = None,
+    name: Annotated[str | None, Query(max_length=200)] = None,
+    profile: Annotated[str | None, Query(max_length=100)] = None,
+    owner: Annotated[str | None, Query(max_length=40)] = None,
+) -> Page[JobSummary]:
+    """Jobs, newest first."""
+    before = str(decode_cursor(cursor, str)[0]) if cursor is not None else None
+    with context.database.reading() as session:
+        rows = repository.page(
+            session,
+            limit + 1,
+            before=before,
+            states=[s.value for s in state or ()],
+            name=name,
+            profile=profile,
+            owner=owner,
+        )
+        jobs, more = page_of(rows, limit)
+        return Page(items=views.summaries(session, jobs), next=encode_cursor(jobs[-1].id) if more else None)
+
+
+@router.get("/{job_id}", response_model=JobView)
+async def get_job(job_id: str, context: ContextDep, caller: ReadCaller, wait: Wait = 0.0) -> JobView:
+    """One job; with `wait=` the answer comes when the job has ended, or after so many seconds as it is."""
+    return await wait_for_end(context, job_id, wait)
+
+
+@router.post("/{job_id}:cancel", response_model=JobView)
+def cancel_job(job_id: str, context: ContextDep, caller: TuneCaller) -> JobView:
+    """Stop a job. What is known by then stays as a partial answer. Others who asked for the same work keep it running."""
+    return service.cancel(context, job_id, owner=caller.id, everyone=Scope.ADMIN in caller.scopes)
+
+
+@router.delete("/{job_id}", status_code=204)
+def delete_job(job_id: str, context: ContextDep, caller: TuneCaller) -> None:
+    """Remove an ended job with its candidates and events."""
+    service.delete(context, job_id)
+
+
+@router.get(
+    "/{job_id}/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}}
+)
+async def job_events(
+    job_id: str,
+    request: Request,
+    context: ContextDep,
+    caller: ReadCaller,
+    last_event_id: Annotated[str | None, Header(max_length=20, description="Number of the last event seen.")] = None,
+) -> StreamingResponse:
+    """Server-sent events of a job until its end, resumable with `Last-Event-ID`."""
+    after = 0
+    if last_event_id:
+        if not last_event_id.isascii() or not last_event_id.isdigit():
+            raise BadRequest("Last-Event-ID is an event's number", code="event-id-invalid", place="Last-Event-ID")
+        after = min(int(last_event_id), 2**31 - 1)
+    await run_in_threadpool(_check, context, job_id)
+    count = request.app.state.streams
+    if count.open >= context.settings.max_streams:
+        raise TooManyRequests("too many event streams are open", code="too-many-streams", headers={"Retry-After": "5"})
+    return StreamingResponse(
+        stream(context, job_id, after, count),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"},
+    )
+
+
+@router.get("/{job_id}/log", response_model=Page[EventView])
+def job_log(
+    job_id: str, context: ContextDep, caller: ReadCaller, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+) -> Page[EventView]:
+    """A job's events as a list, for those who poll."""
+    after = int(decode_cursor(cursor, int)[0]) if cursor is not None else 0
+    with context.database.reading() as session:
+        service.find(session, job_id)
+        rows, more = page_of(repository.events_after(session, job_id, after, limit + 1), limit)
+        return Page(
+            items=[views.event_view(row) for row in rows], next=encode_cursor(rows[-1].number) if more else None
+        )
+
+
+def _check(context: ContextDep, job_id: str) -> None:
+    with context.database.reading() as session:
+        service.find(session, job_id)

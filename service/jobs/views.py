@@ -1,0 +1,125 @@
+"""Rows of jobs as wire forms."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from service.candidates import repository as candidate_rows
+from service.candidates.rows import record_of
+from service.candidates.views import summary as candidate_summary
+from service.db import ReadSession
+from service.db.models import Candidate, Job, JobEvent, JobVariant
+from service.jobs import repository
+from service.jobs.schemas import (
+    AttemptView,
+    EventView,
+    FailureView,
+    JobState,
+    JobSummary,
+    JobView,
+    RejectedView,
+    VariantView,
+)
+from service.tuning import CandidateKind
+from service.tuning.ranking import best_of
+
+__all__ = ["event_view", "summaries", "view"]
+
+
+def summaries(session: ReadSession, jobs: Sequence[Job]) -> list[JobSummary]:
+    """Jobs in a list."""
+    names = repository.profile_names(session, [job.profile_digest for job in jobs])
+    return [JobSummary(**_summary(job, names.get(job.profile_digest, ""))) for job in jobs]
+
+
+def view(session: ReadSession, job: Job) -> JobView:
+    """One job with its variants, attempts, winner and baseline."""
+    names = repository.profile_names(session, [job.profile_digest])
+    summary = job.summary or {}
+    winner = candidate_rows.get(session, job.id, job.best) if job.best else None
+    baseline = _baseline(session, job)
+    return JobView(
+        **_summary(job, names.get(job.profile_digest, "")),
+        attempt=job.attempt,
+        owner=job.owner,
+        trace_id=job.trace_id,
+        cancel_requested=job.cancel_requested_at is not None,
+        engine=job.request["engine"],
+        measure=job.request["measure"],
+        pins=job.request["pins"],
+        budget=job.request["budget"],
+        variants=_variants(repository.variants(session, job.id), summary.get("variants", [])),
+        rejected=[RejectedView(**rejected) for rejected in summary.get("rejected", [])],
+        tied=summary.get("tied", []),
+        attempts=[
+            AttemptView(
+                attempt=row.attempt,
+                owner=row.owner,
+                started_at=row.started_at,
+                ended_at=row.ended_at,
+                ending=row.ending,
+            )
+            for row in repository.attempts(session, job.id)
+        ],
+        winner=candidate_summary(winner) if winner else None,
+        baseline=candidate_summary(baseline) if baseline else None,
+        speedup=_speedup(winner, baseline),
+        last_event=job.event_count,
+    )
+
+
+def event_view(event: JobEvent) -> EventView:
+    """One event."""
+    return EventView(number=event.number, kind=event.kind, at=event.at, attempt=event.attempt, data=event.data)
+
+
+def _summary(job: Job, profile: str) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "name": job.name,
+        "state": JobState(job.state),
+        "priority": job.priority,
+        "profile": profile,
+        "profile_digest": job.profile_digest,
+        "created_at": job.created_at,
+        "started_at": job.started_at,
+        "ended_at": job.ended_at,
+        "done": job.done,
+        "total": job.total,
+        "ending": job.ending,
+        "note": job.note,
+        "partial": job.partial,
+        "stopped_by": job.stopped_by,
+        "best": job.best,
+        "error": FailureView(**job.error) if job.error else None,
+    }
+
+
+def _variants(rows: Sequence[JobVariant], reports: list[dict[str, Any]]) -> list[VariantView]:
+    by_number = {report["variant"]: report for report in reports}
+    return [
+        VariantView(
+            number=row.number,
+            params=row.params,
+            ir_digest=row.text_digest,
+            ir_hash=row.ir_hash,
+            kernel=by_number.get(row.number, {}).get("kernel", ""),
+            failure=by_number.get(row.number, {}).get("failure"),
+        )
+        for row in rows
+    ]
+
+
+def _baseline(session: ReadSession, job: Job) -> Candidate | None:
+    """The compiler's own best choice: what a tuned answer must never be worse than."""
+    rows = {
+        row.key: row
+        for row in candidate_rows.baselines(session, job.id, [k.value for k in CandidateKind if k != "scheduled"])
+    }
+    best = best_of([record_of(row) for row in rows.values()])
+    return rows[best.id] if best else None
+
+
+def _speedup(winner: Candidate | None, baseline: Candidate | None) -> float | None:
+    if winner is None or baseline is None or not winner.measured_ns or not baseline.measured_ns:
+        return None
+    return baseline.measured_ns / winner.measured_ns

@@ -1,0 +1,76 @@
+"""Waiting for a job: long polling and server-sent events. Neither holds a database connection while it waits."""
+
+import json
+import time
+from collections.abc import AsyncIterator
+
+from fastapi.concurrency import run_in_threadpool
+
+from service.context import Context
+from service.db.models.job import ENDED
+from service.jobs import repository, views
+from service.jobs.schemas import EventView, JobView
+from service.jobs.service import find, get
+
+__all__ = ["HEARTBEAT_SECONDS", "StreamCount", "stream", "wait_for_end"]
+
+HEARTBEAT_SECONDS = 15.0
+PAGE = 200
+
+
+class StreamCount:
+    """How many event streams are open. Counted inside the generator, so a client that never read takes no slot."""
+
+    def __init__(self) -> None:
+        self.open = 0
+
+
+async def wait_for_end(context: Context, job_id: str, seconds: float) -> JobView:
+    """The job when it has ended, or as it is after so many seconds."""
+    until = time.monotonic() + min(seconds, context.settings.max_wait_seconds)
+    while True:
+        job = await run_in_threadpool(get, context, job_id)
+        left = until - time.monotonic()
+        if job.state in ENDED or left <= 0:
+            return job
+        await context.bulletin.wait(job_id, min(left, context.settings.poll_seconds))
+
+
+async def stream(context: Context, job_id: str, after: int, count: StreamCount) -> AsyncIterator[bytes]:
+    """A job's events as server-sent events, from the one after ``after``, until the job has ended.
+
+    Ids are the events' numbers, so a client that comes back with ``Last-Event-ID`` misses nothing and gets nothing twice.
+    """
+    count.open += 1
+    try:
+        # The first bytes at once: proxies and clients see that the stream is alive.
+        yield b"retry: 1000\n\n"
+        quiet_since = time.monotonic()
+        while True:
+            events, ended = await run_in_threadpool(_next, context, job_id, after)
+            for event in events:
+                yield _encode(event)
+                after = event.number
+                quiet_since = time.monotonic()
+            if ended and not events:
+                return
+            if events:
+                continue
+            await context.bulletin.wait(job_id, context.settings.poll_seconds)
+            if time.monotonic() - quiet_since >= HEARTBEAT_SECONDS:
+                yield b": still here\n\n"
+                quiet_since = time.monotonic()
+    finally:
+        count.open -= 1
+
+
+def _next(context: Context, job_id: str, after: int) -> tuple[list[EventView], bool]:
+    with context.database.reading() as session:
+        job = find(session, job_id)
+        events = [views.event_view(event) for event in repository.events_after(session, job_id, after, PAGE)]
+        return events, job.state in ENDED
+
+
+def _encode(event: EventView) -> bytes:
+    data = {"number": event.number, "at": event.at.isoformat(), "attempt": event.attempt, **event.data}
+    return f"id: {event.number}\nevent: {event.kind}\ndata: {json.dumps(data)}\n\n".encode()

@@ -1,0 +1,65 @@
+"""Reading submitted IR: which kernel is it, and is it one that we take at all?"""
+
+import time
+from dataclasses import dataclass
+
+from service.db import Database
+from service.errors import InvalidRequest, TooLarge, Unavailable
+from service.kernels import repository
+from service.tuning.toolchain import Patience, StepFailed, Stop, Toolchain
+from solver.domain import HardwareProfile, WarpwrightError, digest_text
+
+__all__ = ["ReadText", "check_size", "identify", "read_text"]
+
+READ_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadText:
+    """One IR text: its digest, and the kernel that it is."""
+
+    digest: str
+    ir_hash: str
+    name: str
+
+
+def check_size(ir: str, limit: int, place: str) -> None:
+    """Raise ``TooLarge`` when an IR text is above the limit; characters are a lower bound of its bytes."""
+    if len(ir) > limit or len(ir.encode()) > limit:
+        raise TooLarge(f"the IR has more than {limit} bytes", code="ir-too-large", place=place)
+
+
+def read_text(toolchain: Toolchain, ir: str, profile: HardwareProfile, place: str) -> ReadText:
+    """Read an IR in a child.
+
+    Raises:
+        WarpwrightError: the IR is refused, with the place inside the request.
+        Unavailable: ``reader-failed``; the reader itself broke, try again.
+    """
+    patience = Patience(READ_SECONDS, time.monotonic() + READ_SECONDS, Stop())
+    try:
+        kernel = toolchain.read(ir, profile, patience)
+    except StepFailed as error:
+        raise _reader_failed(error, place) from error
+    except WarpwrightError as error:
+        error.place = f"{place}#{error.place}" if error.place else place
+        raise
+    return ReadText(digest_text(ir), kernel.ir_hash, kernel.graph.name)
+
+
+def identify(database: Database, toolchain: Toolchain, ir: str, profile: HardwareProfile, place: str) -> str:
+    """The structural hash of an IR; a text that was seen before is not read again."""
+    digest = digest_text(ir)
+    known = database.read(lambda session: repository.known_texts(session, [digest]))
+    if digest in known:
+        return known[digest]
+    text = read_text(toolchain, ir, profile, place)
+    database.write(lambda session: repository.remember(session, text.name, text.ir_hash, text.digest))
+    return text.ir_hash
+
+
+def _reader_failed(error: StepFailed, place: str) -> WarpwrightError:
+    """An IR that breaks its reader is the sender's; a reader that could not start is ours."""
+    if error.outcome.value in ("crashed", "timed_out", "over_resource", "compile_failed"):
+        return InvalidRequest(f"the IR broke its reader: {error.failure.message}", code="ir-unreadable", place=place)
+    return Unavailable(f"the IR could not be read now: {error.failure.message}", code="reader-failed")

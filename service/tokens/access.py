@@ -1,0 +1,42 @@
+"""Dependencies that say who calls and whether they may."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
+
+from service.errors import Forbidden, Unauthorized
+from service.tokens.schemas import Scope
+from service.tokens.service import ANONYMOUS, Caller, TokenCheck
+
+__all__ = ["AdminCaller", "ReadCaller", "TuneCaller", "WorkCaller"]
+
+
+async def _caller(request: Request) -> Caller:
+    header = request.headers.get("authorization")
+    if header is None:
+        if request.app.state.context.settings.tokens_required:
+            raise Unauthorized("send 'Authorization: Bearer <token>'; 'warpwright token create' makes one")
+        return ANONYMOUS
+    kind, _, secret = header.partition(" ")
+    if kind.lower() != "bearer" or not secret:
+        raise Unauthorized("the Authorization header must be 'Bearer <token>'", code="token-malformed")
+    check: TokenCheck = request.app.state.token_check
+    caller = check.remembered(secret.strip())
+    return caller if caller is not None else await run_in_threadpool(check.check, secret.strip())
+
+
+class _Needs:
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    async def __call__(self, caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+        if self.scope not in caller.scopes:
+            raise Forbidden(f"this needs a token with the scope '{self.scope.value}'")
+        return caller
+
+
+ReadCaller = Annotated[Caller, Depends(_Needs(Scope.READ))]
+TuneCaller = Annotated[Caller, Depends(_Needs(Scope.TUNE))]
+WorkCaller = Annotated[Caller, Depends(_Needs(Scope.WORK))]
+AdminCaller = Annotated[Caller, Depends(_Needs(Scope.ADMIN))]

@@ -1,0 +1,40 @@
+"""Rows of tokens."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import func, select, update
+
+from service.db import ReadSession, WriteSession
+from service.db.base import now
+from service.db.models import Token
+
+__all__ = ["active_count", "all_tokens", "by_hash", "revoke", "used"]
+
+
+def by_hash(session: ReadSession, digest: str) -> Token | None:
+    """The active token with this hash."""
+    return session.scalars(select(Token).where(Token.hash == digest, Token.revoked_at.is_(None))).one_or_none()
+
+
+def active_count(session: ReadSession) -> int:
+    """How many tokens would be accepted."""
+    return int(session.scalar(select(func.count()).select_from(Token).where(Token.revoked_at.is_(None))))
+
+
+def all_tokens(session: ReadSession, limit: int, after: str | None = None) -> Sequence[Token]:
+    """Tokens by id, revoked ones included."""
+    query = select(Token).order_by(Token.id).limit(limit)
+    if after is not None:
+        query = query.where(Token.id > after)
+    return session.scalars(query).all()
+
+
+def revoke(session: WriteSession, token_id: str) -> bool:
+    """Revoke a token; whether there was an active one."""
+    revoked = update(Token).where(Token.id == token_id, Token.revoked_at.is_(None)).values(revoked_at=now())
+    return bool(session.execute(revoked.returning(Token.id)).first())
+
+
+def used(session: WriteSession, token_id: str) -> None:
+    """Note that a token was used."""
+    session.execute(update(Token).where(Token.id == token_id).values(last_used_at=now()))

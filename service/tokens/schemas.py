@@ -1,0 +1,45 @@
+"""Wire forms of tokens."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["NewToken", "Scope", "TokenRequest", "TokenView"]
+
+
+class Scope(StrEnum):
+    """What a token allows. ``admin`` includes the others; ``tune`` and ``work`` include ``read``."""
+
+    READ = "read"
+    TUNE = "tune"
+    WORK = "work"
+    ADMIN = "admin"
+
+
+class TokenRequest(BaseModel):
+    """A token to make."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=1, max_length=100, description="For people.")
+    scopes: list[Scope] = Field(min_length=1, max_length=4)
+
+
+class TokenView(BaseModel):
+    """A token without its secret."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    name: str
+    scopes: list[Scope]
+    created_at: datetime
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+class NewToken(TokenView):
+    """A token just made; the secret is shown this once."""
+
+    secret: str

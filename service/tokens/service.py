@@ -1,0 +1,87 @@
+"""Making and checking tokens. The secret is 256 random bits; only its SHA-256 is kept."""
+
+import hashlib
+import secrets
+import threading
+import time
+from dataclasses import dataclass
+
+from service.db import Database, WriteSession
+from service.db.base import now
+from service.db.models import Token
+from service.errors import Unauthorized
+from service.names import token_id
+from service.tokens import repository
+from service.tokens.schemas import Scope
+
+__all__ = ["ANONYMOUS", "Caller", "TokenCheck", "create"]
+
+PREFIX = "ww_"
+REMEMBER_SECONDS = 5.0
+"""How long a revoked token may go on in a process that has just seen it."""
+
+_IMPLIED = {
+    Scope.ADMIN: frozenset(Scope),
+    Scope.TUNE: frozenset({Scope.TUNE, Scope.READ}),
+    Scope.WORK: frozenset({Scope.WORK, Scope.READ}),
+    Scope.READ: frozenset({Scope.READ}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: a token's id, or nobody in particular on loopback."""
+
+    id: str
+    scopes: frozenset[Scope]
+
+
+ANONYMOUS = Caller("", frozenset(Scope))
+"""Whoever is on this machine."""
+
+
+def create(session: WriteSession, name: str, scopes: list[Scope]) -> tuple[Token, str]:
+    """A new token and its secret, which is not kept."""
+    secret = PREFIX + secrets.token_urlsafe(32)
+    token = Token(id=token_id(), name=name, hash=_hash(secret), scopes=sorted(set(scopes)), created_at=now())
+    session.add(token)
+    session.flush()
+    return token, secret
+
+
+class TokenCheck:
+    """Checks secrets against the database, with a short memory so that a burst costs one query."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._seen: dict[str, tuple[float, Caller]] = {}
+
+    def remembered(self, secret: str) -> Caller | None:
+        """The caller, if this secret was checked a moment ago."""
+        with self._lock:
+            until, caller = self._seen.get(_hash(secret), (0.0, ANONYMOUS))
+        return caller if time.monotonic() < until else None
+
+    def check(self, secret: str) -> Caller:
+        """The caller of a secret.
+
+        Raises:
+            Unauthorized: ``token-unknown``.
+        """
+        digest = _hash(secret)
+        token = self._database.read(lambda session: repository.by_hash(session, digest))
+        if token is None:
+            raise Unauthorized("the token is not known, or was revoked", code="token-unknown")
+        scopes = frozenset(implied for scope in token.scopes for implied in _IMPLIED[Scope(scope)])
+        caller = Caller(token.id, scopes)
+        self._database.write(lambda session: repository.used(session, token.id))
+        with self._lock:
+            if len(self._seen) > 10_000:
+                self._seen.clear()
+            self._seen[digest] = (time.monotonic() + REMEMBER_SECONDS, caller)
+        return caller
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
