@@ -1,0 +1,39 @@
+"""The task ``materialize.warp``, run in child processes only."""
+
+from typing import Any
+
+from lowering.frontend.precheck import LIMIT_BYTES, precheck
+from lowering.frontend.tasks import load_function
+from solver.domain import NotApplicable, WarpSchedule, load
+
+__all__ = ["warp"]
+
+
+def warp(payload: dict[str, Any]) -> dict[str, Any]:
+    """``{"ir", "schedule", "limit_bytes"?}`` -> ``{"ir", "source"}``: the kernel with ids and the schedule in it.
+
+    Raises:
+        DocumentError, ForeignCode, NotApplicable: as ``frontend.read``.
+        GraphError: the schedule names operations, scopes or buffers that the kernel does not have.
+    """
+    ir, schedule = payload["ir"], load(WarpSchedule, payload["schedule"])
+    precheck(ir, limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
+
+    from tilelang import tvm
+
+    from lowering.frontend.storage import Storages
+    from lowering.frontend.walk import walk_kernel
+    from lowering.materialize.annotate import with_schedule
+    from lowering.materialize.objects import schedule_object
+    from lowering.materialize.references import check_references
+    from lowering.materialize.source import kernel_source
+
+    kernel = walk_kernel(load_function(ir))
+    buffers = Storages(kernel).tvm_buffers()
+    check_references(kernel, buffers, schedule)
+    function = with_schedule(kernel, schedule_object(schedule, buffers))
+    try:
+        source, reason = kernel_source(kernel, schedule), ""
+    except NotApplicable as error:
+        source, reason = "", str(error)
+    return {"ir": tvm.ir.save_json(function), "source": source, "source_missing": reason}
