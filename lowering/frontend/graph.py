@@ -1,11 +1,12 @@
 """The kernel graph of a walked kernel: operations, scopes, dependences, totals. Runs in child processes only."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilelang import tvm
 
 from lowering.frontend.accesses import scalars_in, touches_of_expression
+from lowering.frontend.counting import count_runs
 from lowering.frontend.dependences import Item, dependences_of, summarise
 from lowering.frontend.operations import OperationReader
 from lowering.frontend.storage import Storages
@@ -22,7 +23,6 @@ from solver.domain import (
     Scope,
     ScopeKind,
     TargetFamily,
-    Unit,
 )
 
 __all__ = ["read_graph"]
@@ -40,8 +40,6 @@ class _Reading:
     ops: list[Op] = field(default_factory=list)
     scopes: list[Scope] = field(default_factory=list)
     dependences: list[Dependence] = field(default_factory=list)
-    trips: list[int | None] = field(default_factory=lambda: [1])
-    runs: dict[str, int | None] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
     matrix_operands: set[str] = field(default_factory=set)
 
@@ -87,6 +85,7 @@ def read_graph(kernel: Kernel, profile: HardwareProfile) -> KernelGraph:
     reading.scopes.append(Scope(ROOT, ScopeKind.ROOT, None, 1, tuple(item.id for item in items)))
     _check_uniform(reading)
     grid = tuple(_constant(extent) for extent in kernel.grid)
+    runs = count_runs(kernel)
     symbol = kernel.function.attrs.get("global_symbol") if kernel.function.attrs else None
     buffers = storages.domain(reading.matrix_operands, reading.touched)
     return KernelGraph(
@@ -96,12 +95,12 @@ def read_graph(kernel: Kernel, profile: HardwareProfile) -> KernelGraph:
         threads=kernel.threads,
         grid=grid,
         buffers=buffers,
-        ops=tuple(reading.ops),
+        ops=tuple(replace(op, runs=runs.get(op.id, 0) if runs is not None else None) for op in reading.ops),
         scopes=tuple(reversed(reading.scopes)),
         dependences=tuple(reading.dependences),
         min_blocks_per_sm=_metadata(kernel.body, "tl.min_blocks_per_sm") or 1,
         swizzle=_metadata(kernel.body, "threadblock_swizzle_pattern") is not None,
-        flops=_flops(reading, grid),
+        flops=_flops(runs, reading.ops),
         global_bytes=_global_bytes(buffers),
     )
 
@@ -131,7 +130,6 @@ def _read_nodes(reading: _Reading, scope_id: str, nodes: list[Node], guards: lis
 def _read_leaf(reading: _Reading, leaf: Leaf, scope_id: str, guards: list[Any]) -> Item:
     op, touches = reading.operations.read(leaf, scope_id, guards)
     reading.ops.append(op)
-    reading.runs[op.id] = _product(reading.trips)
     names = {reading.storages.name(touch.buffer) for touch in touches}
     reading.touched |= names
     if op.kind in (OpKind.GEMM, OpKind.TMA_LOAD, OpKind.TMA_STORE):
@@ -148,9 +146,7 @@ def _read_loop(reading: _Reading, loop: Loop, scope_id: str, guards: list[Any]) 
     control = [stmt.min, stmt.extent] if is_for else [stmt.condition]
     _check_control(reading, loop, control)
     trips = _constant(stmt.extent) if is_for else None
-    reading.trips.append(trips)
     items = _read_items(reading, loop.id, loop.body, stmt)
-    reading.trips.pop()
     touches = [touch for part in (*control, *guards) for touch in touches_of_expression(part)]
     names = sorted({reading.storages.name(touch.buffer) for touch in touches})
     reading.touched |= set(names)
@@ -240,37 +236,20 @@ def _metadata(nodes: list[Node], key: str) -> int | None:
     return None
 
 
-def _flops(reading: _Reading, grid: tuple[int | None, ...]) -> int:
-    """Two a multiply-add of the matrix products; kernels without one count their other arithmetic. 0 when symbolic."""
-    blocks = _product(grid)
-    total = 0
-    products = any(op.gemm is not None for op in reading.ops)
-    for op in reading.ops:
-        if op.gemm is not None:
-            work = 2 * op.gemm.m * op.gemm.n * op.gemm.k
-        elif not products and op.kind in (OpKind.PARALLEL, OpKind.REDUCE):
-            work = op.elements if any(use.unit in (Unit.ALU, Unit.SFU) for use in op.uses) else 0
-        else:
-            continue
-        runs = reading.runs[op.id]
-        if runs is None or blocks is None:
-            return 0
-        total += work * runs * blocks
-    return total
+def _flops(runs: dict[str, int] | None, ops: list[Op]) -> int:
+    """Two a multiply-add of the matrix products; kernels without one count an operation an element. 0 when not known."""
+    if runs is None:
+        return 0
+    products = [op for op in ops if op.gemm is not None]
+    if products:
+        return sum(2 * op.gemm.m * op.gemm.n * op.gemm.k * runs.get(op.id, 0) for op in products if op.gemm)
+    busy = [op for op in ops if op.kind in (OpKind.PARALLEL, OpKind.REDUCE)]
+    return sum(op.elements * runs.get(op.id, 0) for op in busy)
 
 
 def _global_bytes(buffers: tuple[Any, ...]) -> int:
     device = [buffer for buffer in buffers if buffer.memory is Memory.GLOBAL]
     return 0 if any(buffer.bytes == 0 for buffer in device) else sum(buffer.bytes for buffer in device)
-
-
-def _product(values: Any) -> int | None:
-    total = 1
-    for value in values:
-        if value is None:
-            return None
-        total *= value
-    return total
 
 
 def _constant(value: Any) -> int | None:

@@ -203,6 +203,8 @@ class Op:
     binds: str | None = None
     """Name of the scalar that a ``BIND`` defines."""
     uses_scalars: tuple[str, ...] = ()
+    runs: int | None = None
+    """How often one launch executes it, over all blocks; None when that depends on data or symbolic sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +262,7 @@ class KernelGraph:
     min_blocks_per_sm: int = 1
     swizzle: bool = False
     flops: int = 0
-    """Floating-point operations of one launch, 0 when the grid or a trip count is symbolic."""
+    """Floating-point operations that one launch executes, overhanging tiles included; 0 when that depends on data or sizes."""
     global_bytes: int = 0
     """Fewest bytes of global memory one launch must move (each tensor once), 0 when a shape is symbolic."""
 
