@@ -8,9 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from service.drawing import Lane, MemoryMap, drawing_css, memory_svg, timeline_svg
 from solver.domain import ROOT, HardwareProfile, Instruction, OpRef, ScopeProgram, WarpSchedule
-from warpwright.report.memory import MemoryMap, memory_svg
-from warpwright.report.timeline import Lane, timeline_svg
 from warpwright.result import Candidate, Result
 from warpwright.words import describe, microseconds, proof_line, registers_of
 
@@ -57,6 +56,7 @@ def render_page(
         registers=registers,
         spills=spills,
         rows=[_row(candidate, best) for candidate in result.candidates],
+        drawing_css=Markup(drawing_css()),
         timeline=Markup(timeline_svg(lanes, title=f"Timeline of {result.kernel}")),
         facts=facts,
         maps=[(map_, Markup(memory_svg(map_))) for map_ in maps],

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from service.drawing import Block, Lane, MemoryMap, Span, memory_svg, timeline_svg
 from solver.domain import HardwareProfile
 from solver.profiles import load_profile
-from warpwright.report.memory import Block, MemoryMap, memory_svg
 from warpwright.report.page import gain_over_default, render_page
-from warpwright.report.timeline import Lane, Span, timeline_svg
 from warpwright.result import Candidate, Failure, Rejected, Result
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
