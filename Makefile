@@ -7,9 +7,9 @@ BIN    := $(VENV)/bin
 PY     := $(BIN)/python
 # Extra arguments for pip, such as an index of CPU-only torch wheels.
 PIP_ARGS ?=
+comma := ,
 # nvcc comes from the package index only when the machine has none of its own.
 EXTRAS := kernels,cluster,postgres,dev$(if $(shell command -v nvcc 2>/dev/null),,$(comma)nvcc)
-comma  := ,
 SOURCES := warpwright service solver lowering migrations tests benchmarks examples
 
 .DEFAULT_GOAL := help
