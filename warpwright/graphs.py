@@ -4,13 +4,18 @@ from lowering.children import Limits, Raised, Refused, Reply, Returned, run_task
 from solver.domain import ForeignCode, HardwareProfile, KernelGraph, NotApplicable, WarpwrightError, documents
 from warpwright.errors import KernelFileError
 
-__all__ = ["read_graph", "reply_error"]
+__all__ = ["read_graph", "read_kernel", "reply_error"]
 
 READ = Limits(wall_seconds=120.0, cpu_seconds=120.0, memory_bytes=6 << 30)
 
 
 def read_graph(ir: str, profile: HardwareProfile) -> KernelGraph:
-    """The kernel as the solver sees it on this device.
+    """The kernel as the solver sees it on this device; raises as :func:`read_kernel`."""
+    return read_kernel(ir, profile)[0]
+
+
+def read_kernel(ir: str, profile: HardwareProfile) -> tuple[KernelGraph, str]:
+    """The kernel as the solver sees it on this device, and its renaming-invariant hash.
 
     Raises:
         NotApplicable: no schedule of ours can express the kernel.
@@ -21,16 +26,14 @@ def read_graph(ir: str, profile: HardwareProfile) -> KernelGraph:
     if not isinstance(reply, Returned):
         raise reply_error(reply, "reading the IR")
     graph: KernelGraph = documents.load(KernelGraph, reply.value["graph"])
-    return graph
+    return graph, str(reply.value["ir_hash"])
 
 
 def reply_error(reply: Reply, doing: str) -> WarpwrightError:
     """The error that a child's reply stands for, of the class that its code says."""
     match reply:
-        case Refused(code=code, message=message, place=place):
-            kind = {"not-applicable": NotApplicable, "foreign-code": ForeignCode}.get(
-                code.split(":")[0], WarpwrightError
-            )
+        case Refused(code=code, message=message, place=place, error=name):
+            kind = {"NotApplicable": NotApplicable, "ForeignCode": ForeignCode}.get(name, WarpwrightError)
             return kind(message, code=code, place=place)
         case Raised(type="ModuleNotFoundError", message=message):
             return KernelFileError(

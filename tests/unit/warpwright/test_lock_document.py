@@ -1,0 +1,92 @@
+"""The lock file: stable text, digests that notice a hand edit, one entry a place."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from solver.domain import ROOT, OpRef, Role, RoleBody, ScopeProgram, WarpSchedule
+from warpwright.errors import LockError
+from warpwright.lock.document import LockEntry, merged, read_lock, write_lock
+
+SCHEDULE = WarpSchedule(
+    num_warps=4,
+    roles=(Role("consumer", 0, 4, 0),),
+    pipelines=(),
+    scopes=(ScopeProgram(ROOT, (RoleBody("consumer", (OpRef("copy_A"),)),)),),
+)
+
+ENTRY = LockEntry(
+    kernel="gemm",
+    file="kernels/gemm.py",
+    function=None,
+    settings={"M": 1024},
+    params={"M": 1024, "BM": 128},
+    profile="h200",
+    profile_digest="sha256:aa",
+    ir_hash="sha256:bb",
+    kind="scheduled",
+    schedule=SCHEDULE,
+    certificate=None,
+    source_digest="sha256:cc",
+    toolchain="tilelang 0.1.15",
+    note="compiled, not measured",
+    time_ns=1000.0,
+)
+BASELINE = replace(ENTRY, profile="h100", kind="default", schedule=None, source_digest="")
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    lock = tmp_path / "warpwright.lock"
+    write_lock(lock, [ENTRY, BASELINE])
+    assert {entry.profile for entry in read_lock(lock)} == {"h100", "h200"}
+    assert ENTRY in read_lock(lock)
+    assert list(tmp_path.iterdir()) == [lock]
+
+
+def test_the_order_of_the_entries_does_not_change_the_text(tmp_path: Path) -> None:
+    write_lock(tmp_path / "a", [ENTRY, BASELINE])
+    write_lock(tmp_path / "b", [BASELINE, ENTRY])
+    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
+
+
+def test_a_new_entry_takes_the_place_of_the_old_one() -> None:
+    again = replace(ENTRY, time_ns=900.0)
+    assert merged([ENTRY, BASELINE], [again]) == (again, BASELINE)
+
+
+@pytest.mark.parametrize("field", ["kind", "ir_hash", "profile_digest", "time_ns", "params"])
+def test_a_hand_edit_is_noticed(tmp_path: Path, field: str) -> None:
+    lock = tmp_path / "warpwright.lock"
+    write_lock(lock, [ENTRY])
+    document = json.loads(lock.read_text())
+    document["entries"][0][field] = None
+    lock.write_text(json.dumps(document))
+    with pytest.raises(LockError, match="digest differs") as caught:
+        read_lock(lock)
+    assert caught.value.code == "lock-damaged"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("{", "lock-not-json"),
+        ("[]", "lock-schema"),
+        ('{"schema": "warpwright.lock/2", "entries": []}', "lock-schema"),
+        ('{"schema": "warpwright.lock/1"}', "lock-invalid"),
+        ('{"schema": "warpwright.lock/1", "entries": [1]}', "lock-invalid"),
+    ],
+)
+def test_a_file_that_is_no_lock_says_why(tmp_path: Path, text: str, code: str) -> None:
+    lock = tmp_path / "warpwright.lock"
+    lock.write_text(text)
+    with pytest.raises(LockError) as caught:
+        read_lock(lock)
+    assert caught.value.code == code
+
+
+def test_a_missing_lock_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LockError, match="absent") as caught:
+        read_lock(tmp_path / "absent.lock")
+    assert caught.value.code == "lock-missing"

@@ -1,0 +1,133 @@
+"""The lock file as a document: entries in a fixed order, one digest an entry, made to be read in a diff."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from solver.domain import Certificate, DocumentError, Schedule, digest_text, documents
+from warpwright.errors import LockError
+
+__all__ = ["LOCK_NAME", "LockEntry", "merged", "read_lock", "write_lock"]
+
+SCHEMA = "warpwright.lock/1"
+LOCK_NAME = "warpwright.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class LockEntry:
+    """One kernel on one device: what was asked for, what was chosen, and the digests that a build compares.
+
+    ``schedule`` is None where one of the compiler's own choices won (``kind`` names it).
+    """
+
+    kernel: str
+    file: str
+    """Path of the kernel file, relative to the lock file's folder."""
+    function: str | None
+    settings: Mapping[str, JsonValue]
+    params: Mapping[str, JsonValue]
+    """Parameters of the chosen variant, ``settings`` included."""
+    profile: str
+    profile_digest: str
+    ir_hash: str
+    kind: str
+    schedule: Schedule | None
+    certificate: Certificate | None
+    source_digest: str
+    """Of the TileLang source with the schedule in it; empty where there is none."""
+    toolchain: str
+    note: str
+    time_ns: float | None
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """What an entry is for; there is one entry a place."""
+        return self.file, self.function or "", json.dumps(dict(self.settings), sort_keys=True), self.profile
+
+    def body(self) -> dict[str, Any]:
+        """The entry as JSON values, without its digest."""
+        return {
+            "kernel": self.kernel,
+            "file": self.file,
+            "function": self.function,
+            "settings": dict(self.settings),
+            "params": dict(self.params),
+            "profile": self.profile,
+            "profile_digest": self.profile_digest,
+            "ir_hash": self.ir_hash,
+            "kind": self.kind,
+            "schedule": documents.dump(self.schedule) if self.schedule is not None else None,
+            "certificate": documents.dump(self.certificate) if self.certificate is not None else None,
+            "source_digest": self.source_digest,
+            "toolchain": self.toolchain,
+            "note": self.note,
+            "time_ns": self.time_ns,
+        }
+
+
+def write_lock(path: Path, entries: Iterable[LockEntry]) -> None:
+    """Writes the file in one step, entries sorted, so that an unchanged choice gives an unchanged file."""
+    rows = []
+    for entry in sorted(entries, key=lambda each: each.place):
+        body = entry.body()
+        rows.append({**body, "digest": _digest(body)})
+    text = json.dumps({"schema": SCHEMA, "entries": rows}, indent=1, sort_keys=True) + "\n"
+    draft = path.with_name(path.name + ".new")
+    draft.write_text(text, "utf-8")
+    os.replace(draft, path)
+
+
+def read_lock(path: Path) -> tuple[LockEntry, ...]:
+    """The entries of a lock file, each checked against its digest.
+
+    Raises:
+        LockError: ``lock-missing``, ``lock-not-json``, ``lock-schema``, ``lock-damaged`` (digest), ``lock-invalid``.
+    """
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise LockError(f"cannot read {path}: {error}", code="lock-missing", place=str(path)) from error
+    except (ValueError, RecursionError) as error:
+        raise LockError(f"{path} is not JSON: {error}", code="lock-not-json", place=str(path)) from error
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise LockError(f"{path} is no {SCHEMA} document", code="lock-schema", place=str(path))
+    rows = document.get("entries")
+    if not isinstance(rows, list):
+        raise LockError(f"{path} has no entries", code="lock-invalid", place="/entries")
+    return tuple(_entry(row, number) for number, row in enumerate(rows))
+
+
+def merged(old: Iterable[LockEntry], new: Iterable[LockEntry]) -> tuple[LockEntry, ...]:
+    """The old entries with the new ones in their places."""
+    return tuple({entry.place: entry for entry in (*old, *new)}.values())
+
+
+def _entry(row: Any, number: int) -> LockEntry:
+    place = f"/entries/{number}"
+    if not isinstance(row, dict):
+        raise LockError("an entry is a JSON object", code="lock-invalid", place=place)
+    body = {key: value for key, value in row.items() if key != "digest"}
+    if row.get("digest") != _digest(body):
+        raise LockError(
+            f"entry {number} ({row.get('kernel')}) was changed by hand or damaged: its digest differs",
+            code="lock-damaged",
+            place=place,
+        )
+    try:
+        schedule, certificate = body.pop("schedule"), body.pop("certificate")
+        return LockEntry(
+            schedule=documents.load(Schedule, schedule) if schedule is not None else None,
+            certificate=documents.load(Certificate, certificate) if certificate is not None else None,
+            **body,
+        )
+    except (KeyError, TypeError, DocumentError) as error:
+        raise LockError(f"entry {number} is invalid: {error}", code="lock-invalid", place=place) from error
+
+
+def _digest(body: Mapping[str, Any]) -> str:
+    return digest_text(json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False))

@@ -1,0 +1,61 @@
+"""From a tuning's result to a lock entry."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from solver.domain import HardwareProfile, digest_bytes
+from warpwright.errors import LockError
+from warpwright.graphs import read_kernel
+from warpwright.kernel_file import KernelFile
+from warpwright.lock.document import LockEntry
+from warpwright.result import Result
+from warpwright.toolchains import tilelang_version
+
+__all__ = ["entry_of"]
+
+
+def entry_of(
+    result: Result,
+    kernel: KernelFile,
+    profile: HardwareProfile,
+    *,
+    file: Path,
+    lock: Path,
+    function: str | None = None,
+    settings: Mapping[str, JsonValue] | None = None,
+) -> LockEntry:
+    """The winner of a tuning as an entry of the lock file at ``lock``.
+
+    Raises:
+        LockError: ``lock-nothing`` when nothing usable came out; ``lock-variant`` when the kernel file has fewer variants now.
+    """
+    best = result.best
+    if best is None:
+        raise LockError(
+            f"nothing usable came out for {result.kernel}: {result.ending}", code="lock-nothing", place=str(file)
+        )
+    if best.variant >= len(kernel.variants):
+        raise LockError(f"{file} has no variant {best.variant} any more", code="lock-variant", place=str(file))
+    variant = kernel.variants[best.variant]
+    _, ir_hash = read_kernel(variant.ir, profile)
+    source = best.products.get("tilelang_source")
+    return LockEntry(
+        kernel=result.kernel,
+        file=Path(os.path.relpath(file.resolve(), lock.resolve().parent)).as_posix(),
+        function=function,
+        settings=dict(settings or {}),
+        params=dict(variant.params),
+        profile=profile.name,
+        profile_digest=profile.digest,
+        ir_hash=ir_hash,
+        kind=best.kind,
+        schedule=best.schedule,
+        certificate=best.certificate,
+        source_digest=digest_bytes(source) if source else "",
+        toolchain=tilelang_version(),
+        note=result.note,
+        time_ns=best.measured_ns if best.measured_ns is not None else best.forecast_ns,
+    )
