@@ -20,6 +20,8 @@ from service.health.endpoints import router as health
 from service.jobs.endpoints import router as jobs
 from service.jobs.runner import Runner
 from service.jobs.waiting import StreamCount
+from service.logs import configure
+from service.openapi import describe
 from service.profiles.endpoints import router as profiles
 from service.profiles.service import seed
 from service.settings import Settings
@@ -52,6 +54,7 @@ def make_toolchain(settings: Settings) -> Toolchain:
 def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None = None) -> FastAPI:
     """The service. The database is brought up to date and jobs start running when the application starts."""
     settings = settings or Settings.from_environment()
+    configure(settings.log_format)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -77,6 +80,7 @@ def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None 
     for router in (jobs, candidates, artifacts, profiles, health):
         app.include_router(router)
     app.add_middleware(Edge, settings=settings)
+    describe(app)
     return app
 
 

@@ -6,6 +6,7 @@ a lookup for a real toolchain never finds its rows. Faults name candidates by th
 
 import json
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -53,7 +54,7 @@ from solver.domain import (
     dumps,
 )
 
-__all__ = ["StandInToolchain", "stand_in_ir"]
+__all__ = ["StandInToolchain", "new_ir", "stand_in_ir"]
 
 BASELINE_NS = 100_000.0
 
@@ -86,6 +87,11 @@ def stand_in_ir(
         "better": better,
     }
     return json.dumps({"stand_in": recipe}, sort_keys=True)
+
+
+def new_ir(name: str = "toy", **recipe: Any) -> str:
+    """As :func:`stand_in_ir`, a kernel that nobody has seen yet."""
+    return stand_in_ir(name, salt=uuid.uuid4().hex, **recipe)
 
 
 def _recipe(ir: str) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""The committed OpenAPI document: ``python -m service.openapi`` writes it, a test fails when it is out of date."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+
+from service.problems import MEDIA_TYPE, Problem
+
+__all__ = ["PATH", "describe", "main", "text"]
+
+PATH = Path(__file__).parent / "openapi.json"
+
+
+def describe(app: FastAPI) -> None:
+    """Let an application describe itself with problem documents as the answer to every error."""
+    plain = app.openapi
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _with_problems(plain())
+        return app.openapi_schema
+
+    app.openapi = described  # type: ignore[method-assign]  # the framework's documented way to extend the document
+
+
+def _with_problems(described: dict[str, Any]) -> dict[str, Any]:
+    components = described.setdefault("components", {})
+    components["schemas"]["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    components["schemas"].pop("HTTPValidationError", None)
+    components["schemas"].pop("ValidationError", None)
+    components["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "description": "Not needed on loopback."}
+    }
+    problem = {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    for path, operations in described["paths"].items():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+            operation["responses"]["4XX"] = {"description": "A problem document: the request is refused.", **problem}
+            operation["responses"]["503"] = {"description": "A problem document: try again later.", **problem}
+            operation["security"] = [] if path in ("/healthz", "/readyz", "/metrics") else [{}, {"token": []}]
+    return described
+
+
+def text() -> str:
+    """The document as it is committed."""
+    from service.app import create_app
+    from service.settings import Settings
+
+    return json.dumps(create_app(Settings()).openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def main() -> None:
+    """Write the committed document."""
+    PATH.write_text(text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""A job over HTTP from submission to a verified artifact."""
+
+from typing import Any
+
+import httpx
+
+from service.testing import StandInToolchain, new_ir
+
+
+def submit(client: httpx.Client, ir: str, **fields: Any) -> dict[str, Any]:
+    response = client.post("/v1/jobs", json={"ir": ir, "profile": "h200", **fields})
+    assert response.status_code in (200, 202), response.text
+    job: dict[str, Any] = response.json()
+    return job
+
+
+def finished(client: httpx.Client, job_id: str) -> dict[str, Any]:
+    job: dict[str, Any] = client.get(f"/v1/jobs/{job_id}", params={"wait": 30}).json()
+    assert job["state"] in ("done", "failed", "cancelled"), job
+    return job
+
+
+def test_a_job_runs_to_a_ranked_answer(client: httpx.Client) -> None:
+    job = submit(client, new_ir(schedules=3))
+    assert job["state"] in ("queued", "solving", "building", "done")
+    done = finished(client, job["id"])
+    assert (done["state"], done["ending"], done["note"]) == ("done", "tuned", "compiled, not measured")
+    assert (done["done"], done["total"]) == (6, 6)
+    assert done["winner"]["kind"] == "scheduled"
+    assert done["speedup"] is None
+    candidates = client.get(f"/v1/jobs/{job['id']}/candidates").json()["items"]
+    assert [c["kind"] for c in candidates][:3] == ["default", "role_based", "unspecialized"]
+    assert {c["outcome"] for c in candidates} == {"compiled"}
+    best = next(c for c in candidates if c["id"] == done["best"])
+    source = client.get(f"/v1/artifacts/{best['artifacts']['tilelang_source']}")
+    assert source.status_code == 200
+    assert source.text.startswith("# stand-in schedule")
+    assert best["certificate"]["schema"] == "warpwright.certificate/1"
+    assert best["fingerprint"]["toolchain"] == "stand-in 1"
+
+
+def test_with_a_device_the_answer_is_measured_and_never_worse_than_the_default(start: Any) -> None:
+    client = start(StandInToolchain(device=True)).client
+    done = finished(client, submit(client, new_ir(schedules=2))["id"])
+    assert done["note"] == "measured"
+    assert done["speedup"] >= 1.0
+    assert done["baseline"]["kind"] == "default"
+    assert done["tied"] == [done["best"]]
+    worse = finished(client, submit(client, new_ir(schedules=0))["id"])
+    assert worse["winner"]["kind"] == "default"
+
+
+def test_a_family_keeps_its_variants_and_their_refusals(client: httpx.Client) -> None:
+    body = {
+        "variants": [
+            {"ir": new_ir(schedules=1), "params": {"BM": 128}},
+            {"ir": new_ir(schedules=1, refuse="foreign-code"), "params": {"BM": 256}},
+            {"ir": new_ir(schedules=1), "params": {"BM": 64}},
+        ],
+        "profile": "h200",
+    }
+    job = client.post("/v1/jobs", json=body)
+    assert job.status_code == 202, job.text
+    done = finished(client, job.json()["id"])
+    assert done["state"] == "done"
+    assert [v["params"] for v in done["variants"]] == [{"BM": 128}, {"BM": 256}, {"BM": 64}]
+    assert [v["failure"] and v["failure"]["code"] for v in done["variants"]] == [None, "foreign-code", None]
+    assert done["done"] == 5
+
+
+def test_an_infeasible_kernel_is_an_answer_with_families_and_numbers(client: httpx.Client) -> None:
+    done = finished(client, submit(client, new_ir(infeasible=True))["id"])
+    assert (done["state"], done["ending"]) == ("done", "infeasible")
+    conflict = done["rejected"][0]["conflicts"][0]
+    assert conflict["family"] == "shared_memory"
+    assert "232448" in conflict["message"]
+    assert conflict["relaxation"] == "drop BK to 64"
+    assert done["winner"]["kind"] == "default"
+
+
+def test_a_kernel_outside_schedules_keeps_the_compilers_choice(client: httpx.Client) -> None:
+    done = finished(client, submit(client, new_ir(refuse="not-applicable"))["id"])
+    assert (done["state"], done["ending"], done["winner"]["kind"]) == ("done", "not_applicable", "default")
+    assert done["error"]["code"] == "not-applicable"
+
+
+def test_every_candidates_fault_is_data(client: httpx.Client) -> None:
+    faults = {0: "crashed", 1: "raise", 2: "not_honoured", 3: "over_resource", 4: "wrong_result"}
+    done = finished(client, submit(client, new_ir(schedules=6, faults=faults))["id"])
+    assert done["state"] == "done"
+    candidates = client.get(f"/v1/jobs/{done['id']}/candidates", params={"kind": "scheduled"}).json()["items"]
+    assert [c["outcome"] for c in candidates] == [
+        "crashed",
+        "infrastructure",
+        "not_honoured",
+        "over_resource",
+        "wrong_result",
+        "compiled",
+    ]
+    assert candidates[1]["failure"]["code"] == "unexpected-error"
+    assert done["best"] == candidates[5]["id"]
+
+
+def test_pages_follow_their_cursors(client: httpx.Client) -> None:
+    done = finished(client, submit(client, new_ir(schedules=8))["id"])
+    seen: list[str] = []
+    cursor = None
+    while True:
+        params = {"limit": 3, **({"cursor": cursor} if cursor else {})}
+        page = client.get(f"/v1/jobs/{done['id']}/candidates", params=params).json()
+        assert len(page["items"]) <= 3
+        seen += [c["id"] for c in page["items"]]
+        cursor = page["next"]
+        if cursor is None:
+            break
+    assert len(seen) == len(set(seen)) == 11
+    for _ in range(4):
+        submit(client, new_ir(schedules=0))
+    first = client.get("/v1/jobs", params={"limit": 2}).json()
+    second = client.get("/v1/jobs", params={"limit": 2, "cursor": first["next"]}).json()
+    ids = [job["id"] for job in first["items"] + second["items"]]
+    assert ids == sorted(ids, reverse=True)
+    assert len(set(ids)) == 4
+
+
+def test_the_same_request_twice_is_the_same_job(client: httpx.Client) -> None:
+    ir = new_ir()
+    first = client.post("/v1/jobs", json={"ir": ir, "profile": "h200"})
+    second = client.post("/v1/jobs", json={"ir": ir, "profile": "h200"})
+    assert (first.status_code, second.status_code) == (202, 200)
+    assert first.json()["id"] == second.json()["id"]
+    finished(client, first.json()["id"])
+    third = client.post("/v1/jobs", json={"ir": ir, "profile": "h200"})
+    assert third.json()["id"] == first.json()["id"]
+    other = submit(client, ir, profile="h100")
+    assert other["id"] != first.json()["id"]
+    again = submit(client, ir, fresh=True)
+    assert again["id"] != first.json()["id"]
