@@ -1,0 +1,7 @@
+"""Constraint families of generic modulo problems: each module has ``FAMILY``, ``build``, ``check`` and ``explain``."""
+
+from solver.modulo.families import dependence, memory, placement, registers, units, waits
+
+__all__ = ["FAMILIES", "dependence", "memory", "placement", "registers", "units", "waits"]
+
+FAMILIES = (dependence, placement, units, memory, registers, waits)

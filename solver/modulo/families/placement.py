@@ -1,0 +1,72 @@
+"""Placement: every operation on exactly one group of enough warps; variable latency on groups of its own, and only there.
+
+(Twill, arXiv 2512.18134, section 4.2: one warp an operation, all warps of a warpgroup for a warpgroup operation, and the
+equivalence between variable latency and the dedicated warp.)
+"""
+
+from itertools import pairwise
+
+from solver.domain.verdict import Violation
+from solver.model import Literal
+from solver.modulo.encoding import Encoding
+from solver.modulo.problem import Group, ModuloProblem, ModuloSchedule
+
+__all__ = ["FAMILY", "build", "check", "explain"]
+
+FAMILY = "placement"
+
+
+def build(encoding: Encoding) -> None:
+    """Exactly one candidate an operation; groups that differ in their name only are used in order."""
+    model, problem = encoding.model, encoding.problem
+    if not problem.groups:
+        return
+    with model.family(FAMILY):
+        for op in problem.ops:
+            literals = [encoding.on[op.id, group.name] for group in problem.candidates(op)]
+            model.exactly_one(literals, note=f"{op.id} runs on one group")
+        for twins in _twins(problem):
+            for first, second in pairwise(twins):
+                _in_order(encoding, first, second)
+
+
+def _twins(problem: ModuloProblem) -> list[list[Group]]:
+    kinds: dict[tuple[int, int, bool], list[Group]] = {}
+    for group in problem.groups:
+        kinds.setdefault((group.warps, group.registers, group.variable_latency), []).append(group)
+    return [groups for groups in kinds.values() if len(groups) > 1]
+
+
+def _in_order(encoding: Encoding, first: Group, second: Group) -> None:
+    """An operation is on the second twin only when an earlier one is on the first: a renaming, nothing is lost."""
+    earlier: list[Literal] = []
+    for op in encoding.problem.ops:
+        if (op.id, second.name) not in encoding.on:
+            continue
+        encoding.model.any_of(
+            earlier, when=[encoding.on[op.id, second.name]], note=f"{first.name} before {second.name}"
+        )
+        earlier.append(encoding.on[op.id, first.name])
+
+
+def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
+    """Operations on no group, on an unknown one, or on one that may not run them."""
+    broken = []
+    for index, op in enumerate(problem.ops):
+        if not problem.groups:
+            continue
+        allowed = [group.name for group in problem.candidates(op)]
+        found = schedule.groups.get(op.id)
+        if found not in allowed:
+            message = f"{op.id} is on {found}, but may run on {', '.join(allowed) or 'no group'}"
+            broken.append(Violation(FAMILY, "one-group", message, f"/ops/{index}"))
+    return tuple(broken)
+
+
+def explain(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[str, ...]:
+    """Who runs where."""
+    lines = []
+    for group in problem.groups:
+        mine = [op.id for op in problem.ops if schedule.groups.get(op.id) == group.name]
+        lines.append(f"{group.name}: {', '.join(mine) or 'idle'}")
+    return tuple(lines)

@@ -1,0 +1,94 @@
+"""Units: in every cycle of the steady state the uses of a unit, taken modulo the interval, stay within its capacity.
+
+(The modular reservation table of modulo scheduling; Twill, arXiv 2512.18134, section 4.1.)
+"""
+
+from itertools import combinations
+
+from solver.domain.verdict import Violation
+from solver.model import Literal, linear
+from solver.modulo.encoding import Encoding, Point, weighted
+from solver.modulo.problem import ModuloProblem, ModuloSchedule, Op, Use
+from solver.modulo.spans import Span, crowded, peak
+
+__all__ = ["FAMILY", "build", "check", "explain"]
+
+FAMILY = "units"
+
+
+def build(encoding: Encoding) -> None:
+    """Pairs of uses that cannot overlap are ordered; what is left is counted at every start of a use."""
+    with encoding.model.family(FAMILY):
+        for unit in encoding.problem.units:
+            uses = [(op, use) for op, use in _uses(encoding.problem, unit.name) if use.cycles]
+            if all(2 * use.amount > unit.capacity for _, use in uses):
+                _exclude_pairs(encoding, uses)
+            else:
+                _count(encoding, uses, unit.capacity)
+
+
+def _exclude_pairs(encoding: Encoding, uses: list[tuple[Op, Use]]) -> None:
+    """Modular disjunction: the later phase starts after the earlier use ends, and that one again after the later."""
+    model, interval = encoding.model, encoding.interval
+    for op, use in uses:
+        if use.cycles > encoding.low:
+            model.at_least(linear((1, interval)), use.cycles, note=f"{op.id} fits into the interval")
+    for (left, a), (right, b) in combinations(uses, 2):
+        p, q = encoding.after(left, a.offset), encoding.after(right, b.offset)
+        note = f"{left.id} and {right.id} share {a.unit}"
+        ahead = linear((1, q.phase), (-1, p.phase))
+        if p.phase.index == q.phase.index:
+            model.at_least(linear((0, interval)), 1, note=note)
+            continue
+        order = encoding.before(p, q)
+        assert isinstance(order, Literal)  # the two points have phases of their own
+        model.at_least(ahead, a.cycles, when=[order], note=note)
+        model.at_least(interval - ahead, b.cycles, when=[order], note=note)
+        model.at_least(ahead * -1, b.cycles, when=[order.negated()], note=note)
+        model.at_least(interval + ahead, a.cycles, when=[order.negated()], note=note)
+
+
+def _count(encoding: Encoding, uses: list[tuple[Op, Use]], capacity: int) -> None:
+    spans: list[tuple[Op, Use, Point, Point]] = [
+        (op, use, encoding.after(op, use.offset), encoding.after(op, use.offset + use.cycles)) for op, use in uses
+    ]
+    for op, use, point, _ in spans:
+        total = weighted((other.amount, encoding.copies(point, start, end)) for _, other, start, end in spans)
+        encoding.model.at_most(total, capacity, note=f"{use.unit} when {op.id} begins")
+
+
+def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
+    """Units over their capacity, with the cycle and who is on them."""
+    broken = []
+    for index, unit in enumerate(problem.units):
+        found = crowded(_spans(problem, schedule, unit.name), schedule.interval, unit.capacity)
+        if found:
+            message = (
+                f"{unit.name} has {unit.capacity}, but {found.total} are taken in cycle {found.cycle} by {found.who}"
+            )
+            broken.append(Violation(FAMILY, "capacity", message, f"/units/{index}"))
+    return tuple(broken)
+
+
+def explain(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[str, ...]:
+    """Busy cycles and peak of every unit in one interval."""
+    lines = []
+    for unit in problem.units:
+        spans = _spans(problem, schedule, unit.name)
+        busy = sum(span.amount * (span.end - span.start) for span in spans)
+        share = busy / (unit.capacity * schedule.interval)
+        top = peak(spans, schedule.interval)
+        lines.append(f"{unit.name}: {share:.1%} busy, at most {top.total} of {unit.capacity}")
+    return tuple(lines)
+
+
+def _uses(problem: ModuloProblem, unit: str) -> list[tuple[Op, Use]]:
+    return [(op, use) for op in problem.ops for use in op.uses if use.unit == unit]
+
+
+def _spans(problem: ModuloProblem, schedule: ModuloSchedule, unit: str) -> list[Span]:
+    spans = []
+    for op, use in _uses(problem, unit):
+        start = schedule.starts[op.id] + use.offset
+        spans.append(Span(op.id, start, start + use.cycles, use.amount))
+    return spans

@@ -1,0 +1,90 @@
+"""Waits: while a group blocks on a wait, none of its other operations may be executing; so no wait falls into one.
+
+A wait is due on an edge that always blocks, and on any edge that crosses groups (Twill, arXiv 2512.18134, section 4.2:
+no other operation of that warp issues in the ``cycles`` before a blocking wait).
+"""
+
+from solver.domain.verdict import Violation
+from solver.model import Literal, linear
+from solver.modulo.encoding import Encoding
+from solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule, Op, Wait
+from solver.modulo.spans import Span, copies
+
+__all__ = ["FAMILY", "build", "check", "explain"]
+
+FAMILY = "waits"
+
+
+def build(encoding: Encoding) -> None:
+    """For every waiting operation and every other one of its group: the wait's phase is outside the other's execution."""
+    problem = encoding.problem
+    if not problem.groups:
+        return
+    for op in problem.ops:
+        waiting = _waiting(encoding, op)
+        if waiting is False:
+            continue
+        for other in problem.ops:
+            if other.id == op.id or not other.cycles:
+                continue
+            together = encoding.together(op, other)
+            if together is False:
+                continue
+            guards = [literal for literal in (waiting, together) if isinstance(literal, Literal)]
+            with encoding.model.family(FAMILY):
+                _outside(encoding, op, other, guards)
+
+
+def _waiting(encoding: Encoding, op: Op) -> Literal | bool:
+    """Whether the operation begins with a blocking wait."""
+    incoming = [edge for edge in encoding.problem.edges if edge.target == op.id and edge.value]
+    if any(edge.wait is Wait.ALWAYS for edge in incoming):
+        return True
+    crossings = [encoding.crosses(edge) for edge in incoming if edge.wait is Wait.ACROSS]
+    if any(crossing is True for crossing in crossings):
+        return True
+    literals = [crossing for crossing in crossings if isinstance(crossing, Literal)]
+    if not literals:
+        return False
+    waiting = encoding.model.boolean(f"waits:{op.id}")
+    with encoding.model.family("domain"):
+        for literal in literals:
+            encoding.model.any_of([waiting], when=[literal])
+    return waiting
+
+
+def _outside(encoding: Encoding, op: Op, other: Op, guards: list[Literal]) -> None:
+    model, interval = encoding.model, encoding.interval
+    wait, begin = encoding.starts[op.id], encoding.starts[other.id]
+    note = f"{op.id} waits while {other.id} executes"
+    order = encoding.before(wait, begin)
+    assert isinstance(order, Literal)  # two operations have phases of their own
+    past = linear((1, wait.phase), (-1, begin.phase))
+    model.at_least(past, other.cycles, when=[order.negated(), *guards], note=note)
+    model.at_least(past + interval, other.cycles, when=[order, *guards], note=note)
+
+
+def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
+    """Waits that fall into another operation of the same group."""
+    broken = []
+    for index, op in enumerate(problem.ops):
+        if not problem.groups or not schedule.waits(problem, op):
+            continue
+        for other in problem.ops:
+            same = other.id != op.id and schedule.groups.get(other.id) == schedule.groups.get(op.id)
+            start = schedule.starts[other.id]
+            span = Span(other.id, start, start + other.cycles, 1)
+            if same and copies(span, schedule.starts[op.id], schedule.interval):
+                message = f"{op.id} blocks {schedule.groups[op.id]} while {other.id} executes for {other.cycles} cycles"
+                broken.append(Violation(FAMILY, "wait-inside", message, f"/ops/{index}"))
+    return tuple(broken)
+
+
+def explain(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[str, ...]:
+    """Who waits for whom."""
+
+    def blocks(edge: Edge) -> bool:
+        return edge.wait is Wait.ALWAYS or (edge.wait is Wait.ACROSS and schedule.crosses(edge))
+
+    waits = [edge for edge in problem.edges if edge.value and blocks(edge)]
+    return tuple(f"{e.target} on {schedule.groups.get(e.target, 'the core')} waits for {e.source}" for e in waits)

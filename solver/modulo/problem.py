@@ -1,0 +1,166 @@
+"""A generic modulo scheduling problem: operations on units, edges with latency and distance, warp groups, limits.
+
+The problem is closed: plain numbers, no device, no kernel. It covers what joint software pipelining and warp
+specialisation needs (Twill, arXiv 2512.18134, section 4; here in intervals instead of one boolean a cycle): unit
+occupancy, storage while a value lives, registers a group of warps holds, blocking waits, hand-offs between groups, and
+operations of variable latency that need a group of their own.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Edge", "Group", "Memory", "ModuloProblem", "ModuloSchedule", "Op", "Unit", "Use", "Wait"]
+
+
+class Wait(StrEnum):
+    """When the consumer of an edge issues a blocking wait."""
+
+    NEVER = "never"
+    """The value is there before the wait (a streamed input of sufficient depth)."""
+    ACROSS = "across"
+    """Only when producer and consumer are on different groups: a barrier."""
+    ALWAYS = "always"
+    """Also on one group: an asynchronous producer that must be drained (a warpgroup MMA)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A functional unit with ``capacity`` instances."""
+
+    name: str
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A storage shared by all groups, ``capacity`` in bytes or any one unit of the problem's own."""
+
+    name: str
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Warps that issue together: a single warp or a warpgroup. ``registers`` is the limit of one thread.
+
+    ``variable_latency``: exactly the operations of variable latency run here, and nothing else.
+    """
+
+    name: str
+    warps: int
+    registers: int
+    variable_latency: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """``amount`` instances of a unit, from ``offset`` cycles after issue, for ``cycles`` cycles."""
+
+    unit: str
+    cycles: int
+    offset: int = 0
+    amount: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operation on one tile.
+
+    ``cycles`` is how long it executes after issue: its group may not block on a wait meanwhile. ``warps`` is the least
+    size of its group; ``registers`` a thread and ``memory`` are held by its result while that lives; ``spill_cycles`` is
+    what handing the result to another group adds to every latency.
+    """
+
+    id: str
+    cycles: int
+    uses: tuple[Use, ...] = ()
+    warps: int = 1
+    registers: int = 0
+    memory: tuple[tuple[str, int], ...] = ()
+    spill_cycles: int = 0
+    variable_latency: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """``target`` issues at least ``latency`` cycles after ``source`` of ``distance`` iterations before.
+
+    ``value``: the edge carries the source's result, which lives until ``hold`` cycles after the target's issue.
+    Without it the edge is an order only: it keeps nothing alive and needs no hand-off.
+    """
+
+    source: str
+    target: str
+    latency: int
+    distance: int = 0
+    wait: Wait = Wait.ACROSS
+    value: bool = True
+    hold: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModuloProblem:
+    """One loop body to overlap with itself. Without groups it is plain modulo scheduling: nothing is placed on warps.
+
+    ``max_stages`` bounds the stage of every issue (``issue // interval``); proofs that exclude an interval hold for
+    schedules within it.
+    """
+
+    name: str
+    units: tuple[Unit, ...]
+    ops: tuple[Op, ...]
+    edges: tuple[Edge, ...]
+    memories: tuple[Memory, ...] = ()
+    groups: tuple[Group, ...] = ()
+    max_stages: int = 4
+    title: str = ""
+
+    def users(self, op: Op) -> Iterator[Edge]:
+        """Edges that carry this operation's result."""
+        return (edge for edge in self.edges if edge.value and edge.source == op.id)
+
+    def op(self, identifier: str) -> Op:
+        """The operation with this id; KeyError when there is none."""
+        for op in self.ops:
+            if op.id == identifier:
+                return op
+        raise KeyError(identifier)
+
+    def candidates(self, op: Op) -> tuple[Group, ...]:
+        """Groups that this operation may run on, by size and by the variable-latency rule."""
+        fitting = (group for group in self.groups if group.warps >= op.warps)
+        return tuple(group for group in fitting if group.variable_latency == op.variable_latency)
+
+
+@dataclass(frozen=True, slots=True)
+class ModuloSchedule:
+    """An answer: the interval, the issue cycle of every operation in iteration 0, and its group (none without groups)."""
+
+    interval: int
+    starts: dict[str, int]
+    groups: dict[str, str]
+
+    def length(self, problem: ModuloProblem) -> int:
+        """Cycles from the first issue of an iteration to the end of its last execution."""
+        return max(self.starts[op.id] + op.cycles for op in problem.ops)
+
+    def lifetime(self, problem: ModuloProblem, op: Op) -> tuple[int, int]:
+        """First cycle of the result's life and the first cycle after it, in iteration 0.
+
+        A result lives at least while it is being written, then until its last consumer has let it go.
+        """
+        start = self.starts[op.id]
+        ends = [start + max(op.cycles, 1)]
+        for edge in problem.users(op):
+            ends.append(self.starts[edge.target] + edge.distance * self.interval + edge.hold)
+        return start, max(ends)
+
+    def crosses(self, edge: Edge) -> bool:
+        """Whether the edge leads from one group to another."""
+        return bool(self.groups) and self.groups[edge.source] != self.groups[edge.target]
+
+    def waits(self, problem: ModuloProblem, op: Op) -> bool:
+        """Whether the operation begins with a blocking wait."""
+        incoming = (edge for edge in problem.edges if edge.target == op.id and edge.value)
+        return any(edge.wait is Wait.ALWAYS or (edge.wait is Wait.ACROSS and self.crosses(edge)) for edge in incoming)

@@ -1,0 +1,238 @@
+"""Solving a modulo problem: arithmetic bounds first, then the bound itself, then every interval above it in one search.
+
+1. Reasons that no interval can cure are found without an engine.
+2. The interval equal to the largest lower bound is tried; a schedule there is optimal, no search below is needed.
+3. Otherwise one model with the interval as a variable is minimised; its bound excludes every smaller interval at once, so
+   nothing is assumed about feasibility being monotone in the interval.
+4. At the interval found, the schedule is shortened, then its memory peaks and hand-offs are reduced.
+
+The search ends at :func:`longest_interval`: above it some cycle of the interval is idle for everything and can be cut
+out, so a problem without a schedule up to there has none. Every schedule is replayed before it is returned.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from solver.domain.verdict import Bound, Conflict
+from solver.engines import Budget, Engine, EngineResult, EngineStatus, engine
+from solver.model import Expr, Literal, Model
+from solver.modulo.bounds import impossible, lower_bounds
+from solver.modulo.encoding import DEFINITIONS, Encoding, weighted
+from solver.modulo.families import FAMILIES, memory
+from solver.modulo.problem import ModuloProblem, ModuloSchedule
+from solver.modulo.verify import verify
+
+__all__ = ["Attempt", "ModuloAnswer", "UnverifiedScheduleError", "longest_interval", "solve"]
+
+POLISH_SHARE = 4
+"""Shortening may take a quarter of the work that the interval may take: it never changes what was proven."""
+
+
+class UnverifiedScheduleError(RuntimeError):
+    """An engine returned a schedule that the replay refuses: a fault of ours, never handed on as an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One question to the engine: which intervals, what it said, and what it cost."""
+
+    low: int
+    high: int
+    status: str
+    work: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModuloAnswer:
+    """What was found and what was proven.
+
+    ``status`` is ``proven_optimal`` (the interval is minimal), ``feasible``, ``infeasible`` or ``unknown``. ``bound`` is
+    the largest proven lower bound of the interval, ``bounds`` those found by arithmetic. ``length_proven`` says that no
+    schedule of this interval is shorter.
+    """
+
+    status: str
+    schedule: ModuloSchedule | None
+    bound: Bound
+    bounds: tuple[Bound, ...]
+    length_proven: bool
+    conflicts: tuple[Conflict, ...]
+    attempts: tuple[Attempt, ...]
+    engine: str
+    engine_version: str
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class _Run:
+    """One solve: the engine, what is left of the budget, and the attempts so far."""
+
+    engine: Engine
+    budget: Budget
+    left: int
+    ends_at: float
+    attempts: list[Attempt]
+
+    def ask(self, encoding: Encoding, limit: int, hint: Sequence[int] | None = None) -> EngineResult:
+        """Puts one model to the engine under what is left, at most ``limit`` work."""
+        began = time.monotonic()
+        work = max(min(limit, self.left), 1)
+        budget = replace(self.budget, work_limit=work, wall_seconds=max(self.ends_at - began, 0.001))
+        result = self.engine.solve(_unlabelled(encoding.model), budget, hint)
+        self.left -= result.work
+        seconds = round(time.monotonic() - began, 4)
+        self.attempts.append(Attempt(encoding.low, encoding.high, result.status.value, result.work, seconds))
+        return result
+
+
+def solve(problem: ModuloProblem, *, engine_name: str = "cpsat", budget: Budget | None = None) -> ModuloAnswer:
+    """The least interval of a problem, proven where the budget allows.
+
+    Args:
+        problem: A checked problem (:func:`solver.modulo.document.parse_problem`).
+        engine_name: ``cpsat``, ``z3`` or ``enumerate``.
+        budget: Work first, wall clock as the backstop; twice the same budget gives twice the same answer.
+
+    Raises:
+        UnverifiedScheduleError: the engine's schedule failed the replay.
+    """
+    allowed = budget or Budget()
+    run = _Run(engine(engine_name), allowed, allowed.work_limit, time.monotonic() + allowed.wall_seconds, [])
+    bounds = lower_bounds(problem)
+    conflicts = impossible(problem)
+    if conflicts:
+        return _answer(run, "infeasible", None, bounds[0], bounds, conflicts=conflicts)
+    high = max(longest_interval(problem), bounds[0].cycles)
+    schedule, bound, reason = _least_interval(run, problem, bounds[0], high)
+    if schedule is None and not reason:
+        core = _core(run, problem, bounds[0].cycles, high)
+        return _answer(run, "infeasible", None, bound, bounds, conflicts=core)
+    if schedule is None:
+        return _answer(run, "unknown", None, bound, bounds, reason=reason)
+    proven = schedule.interval == bound.cycles
+    schedule, length_proven = _polish(run, problem, schedule)
+    status = "proven_optimal" if proven else "feasible"
+    return _answer(run, status, schedule, bound, bounds, length_proven=length_proven, reason=reason)
+
+
+def longest_interval(problem: ModuloProblem) -> int:
+    """An interval that is long enough for anything: all executions, uses, latencies and holds one after the other.
+
+    In a schedule with a longer interval some phase lies in none of them. Taking it out of every copy shortens the
+    interval by one cycle and breaks nothing: no need is cut, no order changes, lives only get shorter.
+    """
+    total = 1
+    for op in problem.ops:
+        total += 1 + max([op.cycles, *(use.offset + use.cycles for use in op.uses)])
+    for edge in problem.edges:
+        total += edge.latency + edge.hold + problem.op(edge.source).spill_cycles
+    return total
+
+
+def _least_interval(
+    run: _Run, problem: ModuloProblem, first: Bound, high: int
+) -> tuple[ModuloSchedule | None, Bound, str]:
+    """Schedule, proven bound and why the search ended early; no schedule and no reason means proven infeasible."""
+    encoding = _encode(problem, first.cycles, first.cycles)
+    result = run.ask(encoding, run.left)
+    if result.values is not None:
+        return _checked(problem, encoding.schedule(result.values)), first, ""
+    bound = first
+    if result.status is EngineStatus.INFEASIBLE:
+        bound = Bound(first.cycles + 1, f"{first.reason} excluded by search")
+    if bound.cycles > high:
+        return None, bound, ""
+    wide = _encode(problem, bound.cycles, high)
+    wide.model.minimize(wide.interval)
+    result = run.ask(wide, run.left)
+    if result.bounds and result.bounds[0] > bound.cycles:
+        bound = Bound(result.bounds[0], "search: every smaller interval excluded")
+    if result.values is not None:
+        return _checked(problem, wide.schedule(result.values)), bound, result.reason
+    return None, bound, "" if result.status is EngineStatus.INFEASIBLE else result.reason
+
+
+def _polish(run: _Run, problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[ModuloSchedule, bool]:
+    """A shorter schedule of the same interval, then one with smaller memory peaks and fewer hand-offs."""
+    if run.left <= 0 or time.monotonic() >= run.ends_at:
+        return schedule, False
+    encoding = _encode(problem, schedule.interval, schedule.interval)
+    limit = max(run.budget.work_limit // POLISH_SHARE, 1)
+    encoding.model.minimize(*_objectives(encoding))
+    result = run.ask(encoding, limit)
+    if result.values is None:
+        return schedule, False
+    better = _checked(problem, encoding.schedule(result.values))
+    proven = len(result.bounds) > 0 and result.bounds[0] == result.objectives[0]
+    return (better if better.length(problem) <= schedule.length(problem) else schedule), proven
+
+
+def _objectives(encoding: Encoding) -> list[Expr]:
+    """Length, then the sum of memory peaks, then hand-offs between groups."""
+    model, problem = encoding.model, encoding.problem
+    length = model.integer("length", 0, problem.max_stages * encoding.high + max(op.cycles for op in problem.ops))
+    levels = [Expr(((1, length),))]
+    for op in problem.ops:
+        model.at_least(length - encoding.starts[op.id].time, op.cycles)
+    peaks = []
+    for store in problem.memories:
+        peak = model.integer(f"peak:{store.name}", 0, store.capacity)
+        for op in problem.ops:
+            if any(name == store.name and size for name, size in op.memory):
+                model.at_least(peak - memory.held(encoding, op, store.name), 0)
+        peaks.append((1, Expr(((1, peak),))))
+    crossings = [encoding.crosses(edge) for edge in problem.edges if edge.value]
+    counted = [(-1, _number(crossing)) for crossing in crossings if isinstance(crossing, Literal)]
+    return [*levels, *([weighted(peaks)] if peaks else []), *([weighted(counted)] if counted else [])]
+
+
+def _number(literal: Literal) -> Expr:
+    """Minus one when the literal holds, up to a constant: crossings are negations of being together."""
+    return Expr(((-1 if literal.positive else 1, literal.var),))
+
+
+def _encode(problem: ModuloProblem, low: int, high: int) -> Encoding:
+    encoding = Encoding(problem, low, high)
+    for family in FAMILIES:
+        family.build(encoding)
+    return encoding
+
+
+def _unlabelled(model: Model) -> Model:
+    """The model with every constraint as a definition, so that an infeasible probe costs no search for a core."""
+    constraints = [replace(constraint, family=DEFINITIONS) for constraint in model.constraints]
+    return replace(model, constraints=constraints)
+
+
+def _core(run: _Run, problem: ModuloProblem, low: int, high: int) -> tuple[Conflict, ...]:
+    """The families that clash, from a labelled solve over all intervals."""
+    encoding = _encode(problem, low, high)
+    budget = replace(run.budget, wall_seconds=max(run.ends_at - time.monotonic(), 0.1))
+    result = run.engine.solve(encoding.model, budget)
+    message = f"no interval from {low} to {high} within {problem.max_stages} stages satisfies these families together"
+    return tuple(Conflict(family, message) for family in result.core or ("dependence",))
+
+
+def _checked(problem: ModuloProblem, schedule: ModuloSchedule) -> ModuloSchedule:
+    broken = verify(problem, schedule)
+    if broken:
+        raise UnverifiedScheduleError("; ".join(violation.message for violation in broken))
+    return schedule
+
+
+def _answer(
+    run: _Run,
+    status: str,
+    schedule: ModuloSchedule | None,
+    bound: Bound,
+    bounds: tuple[Bound, ...],
+    *,
+    length_proven: bool = False,
+    conflicts: tuple[Conflict, ...] = (),
+    reason: str = "",
+) -> ModuloAnswer:
+    attempts = tuple(run.attempts)
+    name, version = run.engine.name, run.engine.version
+    return ModuloAnswer(status, schedule, bound, bounds, length_proven, conflicts, attempts, name, version, reason)

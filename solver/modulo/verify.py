@@ -1,0 +1,16 @@
+"""The verdict on a schedule without any engine: the families' closed forms and the replay of every cycle must both agree."""
+
+from solver.domain.verdict import Violation
+from solver.modulo.families import FAMILIES
+from solver.modulo.problem import ModuloProblem, ModuloSchedule
+from solver.modulo.replay import replay
+
+__all__ = ["verify"]
+
+
+def verify(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
+    """Every broken rule; empty for a legal schedule. The replay's findings come first."""
+    found = replay(problem, schedule)
+    if any(violation.rule in ("complete", "one-group") for violation in found):
+        return found
+    return (*found, *(violation for family in FAMILIES for violation in family.check(problem, schedule)))
