@@ -7,10 +7,10 @@ cycle; Rau, 1994), with every version count at its largest.
 """
 
 from solver.ascend.network import Network
-from solver.ascend.problem import LoopProblem
+from solver.ascend.problem import LoopProblem, Problem
 from solver.domain import Bound
 
-__all__ = ["clique_bound", "heaviest_clique", "issue_bound", "recurrence_bound"]
+__all__ = ["clique_bound", "clique_tasks", "heaviest_clique", "issue_bound", "recurrence_bound"]
 
 
 def issue_bound(problem: LoopProblem) -> Bound:
@@ -19,10 +19,16 @@ def issue_bound(problem: LoopProblem) -> Bound:
     return Bound(max(cycles, 1), f"issue:task {problem.iis.index(cycles)}")
 
 
+def clique_tasks(problem: Problem, network: Network) -> tuple[int, ...]:
+    """The heaviest set of tasks that exclude each other by issue interval."""
+    pairs = {(x.first, x.second) for x in network.exclusions if x.family == "pipe_exclusion"}
+    return heaviest_clique(problem.iis, pairs)[1]
+
+
 def clique_bound(problem: LoopProblem, network: Network) -> Bound:
     """The heaviest set of tasks that exclude each other, by issue interval; owner pairs by their two lags."""
-    pairs = {(x.first, x.second) for x in network.exclusions if x.family == "pipe_exclusion"}
-    weight, tasks = heaviest_clique(problem.iis, pairs)
+    tasks = clique_tasks(problem, network)
+    weight = sum(problem.iis[t] for t in tasks)
     best = Bound(weight, "resource:tasks " + ",".join(map(str, tasks)))
     for x in network.exclusions:
         if x.forward + x.backward > best.cycles:

@@ -8,7 +8,7 @@ the longest path of the root is the bound. Straight-line lists are loops with an
 
 from dataclasses import dataclass
 
-from solver.ascend.bounds import clique_bound, issue_bound, recurrence_bound
+from solver.ascend.bounds import clique_bound, clique_tasks, issue_bound, recurrence_bound
 from solver.ascend.families import build_network
 from solver.ascend.network import Arc, Network
 from solver.ascend.problem import LoopProblem, StraightProblem
@@ -16,7 +16,7 @@ from solver.ascend.search import Meter, Plan, Search, State, WorkSpent
 from solver.ascend.symmetry import symmetry_arcs
 from solver.domain import Bound
 
-__all__ = ["Limits", "Optimum", "optimise_loop", "optimise_straight"]
+__all__ = ["Limits", "Optimum", "least_by_bounds", "optimise_loop", "optimise_straight", "straight_network"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Limits:
 
     interval: int = 60_000
     bytes: int = 3_000
-    length: int = 600
+    length: int = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ def optimise_loop(problem: LoopProblem, limits: Limits) -> Optimum:
     network = build_network(problem)
     network.arcs += symmetry_arcs(problem, network)
     bounds = [issue_bound(problem), clique_bound(problem, network)]
+    clique = clique_tasks(problem, network)
     search = Search(network, max(b.cycles for b in bounds))
     meter = Meter(limits.interval)
     found, root = _least_interval(problem, search, bounds, meter)
@@ -64,7 +65,7 @@ def optimise_loop(problem: LoopProblem, limits: Limits) -> Optimum:
         return Optimum(None, None, tuple(found.bounds), found.proven, 0, False, 0, 0, False, meter.spent)
     plan, bytes_bound, bytes_proven, work = _fewest_bytes(problem, search, root, found.interval, found.plan, limits)
     cap = problem.bytes_of(plan.versions)
-    plan, length, length_bound, more = _shortest(search, root, found.interval, plan, cap, limits)
+    plan, length, length_bound, more = _shortest(search, root, found.interval, plan, cap, clique, problem.iis, limits)
     return Optimum(
         plan,
         found.interval,
@@ -81,52 +82,43 @@ def optimise_loop(problem: LoopProblem, limits: Limits) -> Optimum:
 
 def optimise_straight(problem: StraightProblem, limits: Limits) -> Optimum:
     """The shortest makespan of a straight-line list within the limits."""
-    network = build_network(problem)
-    network.arcs += symmetry_arcs(problem, network)
-    lags = [d[2] for d in problem.data_deps] + [lag for d in problem.owner_exclusion_deps for lag in d[2:]]
-    horizon = 2 * (sum(problem.latencies) + sum(problem.iis) + sum(lags)) + 1
-    _forbid_wrapping(network, horizon)
+    network, horizon = straight_network(problem)
+    clique = clique_tasks(problem, network)
     search = Search(network, horizon)
     meter = Meter(limits.interval)
     root = search.root(horizon)
-    plan = None
     try:
         plan = search.solve(root, meter) if root is not None else None
     except WorkSpent:
         return Optimum(None, None, (), False, 0, False, 0, 0, False, meter.spent)
-    if plan is None:
+    if root is None or plan is None:
         return Optimum(None, None, (), True, 0, False, 0, 0, False, meter.spent)
-    assert root is not None
-    plan, length, bound, more = _shortest(search, root, horizon, plan, None, Limits(length=limits.interval))
-    reason = Bound(bound, "critical path" if length == bound else "longest path of the relaxation")
+    plan, length, bound, more = _shortest(
+        search, root, horizon, plan, None, clique, problem.iis, Limits(length=limits.interval)
+    )
+    reason = Bound(bound, "makespan:longest path, tasks of one resource in turn, or search")
     proven = length == bound
     return Optimum(plan, None, (reason,), proven, 0, True, length, bound, proven, meter.spent + more)
 
 
-def _forbid_wrapping(network: Network, horizon: int) -> None:
+def straight_network(problem: StraightProblem) -> tuple[Network, int]:
+    """The network of a straight-line list and an interval so long that nothing wraps around it."""
+    network = build_network(problem)
+    network.arcs += symmetry_arcs(problem, network)
+    lags = [d[2] for d in problem.data_deps] + [lag for d in problem.owner_exclusion_deps for lag in d[2:]]
+    horizon = 2 * (sum(problem.latencies) + sum(problem.iis) + sum(lags)) + 1
     for a in range(network.tasks):
         network.arcs += [Arc(a, b, 1, 1, "horizon") for b in range(network.tasks) if a != b]
+    return network, horizon
 
 
 def _least_interval(
     problem: LoopProblem, search: Search, bounds: list[Bound], meter: Meter
 ) -> tuple[_Interval, State | None]:
     """The least interval with a plan, and the propagated root there."""
-    low = max(b.cycles for b in bounds)
-    root = search.root(low)
+    low, root = least_by_bounds(problem, search, bounds)
     if root is None:
-        recurrence = recurrence_bound(search.network, low)
-        if recurrence is None:
-            return _Interval(None, 0, bounds, True), None
-        if recurrence.cycles > low:
-            low = recurrence.cycles
-            bounds.append(recurrence)
-            root = search.root(low)
-    if root is None:
-        low, root = _propagation_bound(problem, search, low + 1)
-        if root is None:
-            return _Interval(None, 0, bounds, True), None
-        bounds.append(Bound(low, "propagation:orders of excluded pairs that remain clash below"))
+        return _Interval(None, 0, bounds, True), None
     proven = True
     try:
         plan = search.solve(root, meter)
@@ -134,8 +126,31 @@ def _least_interval(
             return _Interval(plan, low, bounds, True), root
     except WorkSpent:
         proven = False
-    found = _between(problem, search, bounds, low + 1, meter, proven)
+    found = _between(problem, search, bounds, low + 1 if proven else low, meter, proven)
     return found, search.root(found.interval) if found.plan is not None else None
+
+
+def least_by_bounds(problem: LoopProblem, search: Search, bounds: list[Bound]) -> tuple[int, State | None]:
+    """The least interval that bounds and propagation leave, with its root; None when no interval is left.
+
+    Appends what raised the bound to ``bounds``.
+    """
+    low = max(b.cycles for b in bounds)
+    root = search.root(low)
+    if root is not None:
+        return low, root
+    recurrence = recurrence_bound(search.network, low)
+    if recurrence is None:
+        return low, None
+    if recurrence.cycles > low:
+        low = recurrence.cycles
+        bounds.append(recurrence)
+        root = search.root(low)
+    if root is None:
+        low, root = _propagation_bound(problem, search, low + 1)
+        if root is not None:
+            bounds.append(Bound(low, "propagation:orders of excluded pairs that remain clash below"))
+    return low, root
 
 
 def _propagation_bound(problem: LoopProblem, search: Search, low: int) -> tuple[int, State | None]:
@@ -251,16 +266,23 @@ def _fewest_bytes(
 
 
 def _shortest(
-    search: Search, root: State, interval: int, plan: Plan, bytes_limit: int | None, limits: Limits
+    search: Search,
+    root: State,
+    interval: int,
+    plan: Plan,
+    bytes_limit: int | None,
+    clique: tuple[int, ...],
+    iis: tuple[int, ...],
+    limits: Limits,
 ) -> tuple[Plan, int, int, int]:
     """The plan of least length at this interval and these bytes; its length, a bound, the work."""
     lengths = search.network.lengths
-    low, top = _longest(root, lengths), _length(plan, lengths)
+    low, top = _length_bound(root, lengths, clique, iis), _length(plan, lengths)
     best, spent = plan, 0
     if low < top and bytes_limit is not None:
         tighter = search.root(interval, bytes_limit=bytes_limit)
         assert tighter is not None, "propagation fails although a schedule is known"
-        low = _longest(tighter, lengths)
+        low = _length_bound(tighter, lengths, clique, iis)
     bound, limit = low, low
     while low < top:
         meter = Meter(max(limits.length // 3, 1))
@@ -282,10 +304,26 @@ def _shortest(
     return best, top, min(bound, top), spent
 
 
-def _longest(state: State, lengths: list[int]) -> int:
-    """A bound of the length: the longest path into a task plus its own latency."""
+def _length_bound(state: State, lengths: list[int], clique: tuple[int, ...], iis: tuple[int, ...]) -> int:
+    """A bound of the length: the longest path with its last latency, or a clique one after the other with head and tail.
+
+    Tasks that exclude each other modulo II do so in absolute time too, so one iteration passes through all of them.
+    """
     tasks = len(lengths)
-    return max(int((state.paths[:tasks, :tasks] + lengths).max()), max(lengths))
+    ends = state.paths[:tasks, :tasks] + lengths
+    bound = max(int(ends.max()), max(lengths))
+    if len(clique) < 2:
+        return bound
+    heads = state.paths[:tasks, :tasks].max(axis=0)
+    tails = ends.max(axis=1)
+    through = sum(iis[t] for t in clique)
+    serial = min(
+        int(heads[first]) + through - iis[last] + int(tails[last])
+        for first in clique
+        for last in clique
+        if first != last
+    )
+    return max(bound, serial)
 
 
 def _length(plan: Plan, lengths: list[int]) -> int:

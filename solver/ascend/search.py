@@ -254,6 +254,11 @@ class Search:
         low = -((-(least + self._backward)) // state.interval) - 1
         return low, high, least, most
 
+    def offset_bounds(self, state: State) -> tuple[list[int], list[int]]:
+        """Lowest and highest modular offset that each exclusion still has in a state."""
+        low, high, _, _ = self._offsets(state)
+        return low.tolist(), high.tolist()
+
     def _order_stages(self, state: State) -> bool:
         """Stage bounds from paths and back, stage orders, phase orders."""
         if self.origin is None:
