@@ -1,0 +1,64 @@
+"""Who looks at the dashboard. On loopback anybody; elsewhere a token, given once on the login page and kept in a cookie.
+
+The cookie is HttpOnly and SameSite=Strict, so no other site's page can use it; forms that change something also check the
+Origin header.
+"""
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
+
+from service.errors import Forbidden, Unauthorized
+from service.tokens.schemas import Scope
+from service.tokens.service import ANONYMOUS, Caller, TokenCheck
+
+__all__ = ["COOKIE", "LoginNeeded", "Reader", "Tuner"]
+
+COOKIE = "warpwright_token"
+
+
+class LoginNeeded(Unauthorized):
+    """No usable token came with the request: a browser is sent to the login page."""
+
+    code = "login-needed"
+
+
+async def caller_of(request: Request) -> Caller:
+    """The caller by cookie or Authorization header.
+
+    Raises:
+        LoginNeeded: tokens are required and none, or an unknown one, was sent.
+    """
+    kind, _, header = request.headers.get("authorization", "").partition(" ")
+    secret = header.strip() if kind.lower() == "bearer" else request.cookies.get(COOKIE, "")
+    if not secret:
+        if request.app.state.context.settings.tokens_required:
+            raise LoginNeeded("this dashboard needs a token")
+        return ANONYMOUS
+    check: TokenCheck = request.app.state.token_check
+    try:
+        remembered = check.remembered(secret)
+        return remembered if remembered is not None else await run_in_threadpool(check.check, secret)
+    except Unauthorized as error:
+        raise LoginNeeded(error.message) from error
+
+
+async def _reader(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
+    if Scope.READ not in caller.scopes:
+        raise Forbidden("this needs a token with the scope 'read'")
+    return caller
+
+
+async def _tuner(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
+    if Scope.TUNE not in caller.scopes:
+        raise Forbidden("this needs a token with the scope 'tune'")
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        raise Forbidden("forms are accepted from our own pages only", code="origin-not-allowed")
+    return caller
+
+
+Reader = Annotated[Caller, Depends(_reader)]
+Tuner = Annotated[Caller, Depends(_tuner)]

@@ -1,0 +1,232 @@
+"""The dashboard's pages. They read; the few forms that change something go through the same services as the API."""
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from markupsafe import Markup
+
+from service.context import Context, ContextDep
+from service.dashboard.access import COOKIE, LoginNeeded, Reader, Tuner, caller_of
+from service.dashboard.drawings import drawing_of
+from service.dashboard.exports import csv_response
+from service.dashboard.live import overview_stream
+from service.dashboard.rendering import page
+from service.dashboard.views import catalogue, model
+from service.dashboard.views.compare import compare
+from service.dashboard.views.joblist import JobFilter, job_page, profile_choices
+from service.dashboard.views.jobpage import candidate_of, job_detail, sorted_candidates
+from service.dashboard.views.overview import overview
+from service.db import ReadSession
+from service.drawing import memory_svg, timeline_svg
+from service.errors import TooManyRequests
+from service.jobs import service as jobs
+from service.tokens.schemas import Scope
+from solver.domain import HardwareProfile
+
+router = APIRouter(include_in_schema=False)
+ShownT = TypeVar("ShownT")
+CSV_ROWS = 5000
+Text = Annotated[str, Query(max_length=200)]
+
+
+def _read(context: Context, work: Callable[[ReadSession], ShownT]) -> ShownT:
+    return context.database.read(work)
+
+
+@router.get("/")
+def overview_page(request: Request, context: ContextDep, caller: Reader) -> HTMLResponse:
+    """Running and recent jobs, queue, workers."""
+    return page(request, "overview.html", shown=_read(context, overview))
+
+
+@router.get("/live")
+async def live(request: Request, context: ContextDep, caller: Reader) -> StreamingResponse:
+    """The overview as it changes."""
+    count = request.app.state.streams
+    if count.open >= context.settings.max_streams:
+        raise TooManyRequests("too many event streams are open", code="too-many-streams", headers={"Retry-After": "5"})
+    headers = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+    return StreamingResponse(overview_stream(request, context), media_type="text/event-stream", headers=headers)
+
+
+@router.get("/jobs")
+def jobs_page(
+    request: Request,
+    context: ContextDep,
+    caller: Reader,
+    text: Text = "",
+    state: Text = "",
+    profile: Text = "",
+    owner: Text = "",
+    period: Text = "",
+    before: Text = "",
+) -> HTMLResponse:
+    """Jobs with filters and search."""
+    wanted = JobFilter(text.strip(), state, profile, owner.strip(), period)
+    shown = _read(context, lambda session: job_page(session, wanted, before))
+    return page(
+        request, "jobs.html", shown=shown, wanted=wanted, profiles=_read(context, profile_choices), before=before
+    )
+
+
+@router.get("/jobs.csv")
+def jobs_csv(
+    context: ContextDep,
+    caller: Reader,
+    text: Text = "",
+    state: Text = "",
+    profile: Text = "",
+    owner: Text = "",
+    period: Text = "",
+) -> Response:
+    """The newest jobs that the same filters show, as CSV."""
+    wanted = JobFilter(text.strip(), state, profile, owner.strip(), period)
+    rows = _read(context, lambda session: job_page(session, wanted, "", size=CSV_ROWS)).rows
+    columns = (
+        "id",
+        "name",
+        "profile",
+        "state",
+        "ending",
+        "note",
+        "done",
+        "total",
+        "best_ns",
+        "measured",
+        "gain",
+        "created_at",
+    )
+    return csv_response(columns, ([getattr(row, name) for name in columns] for row in rows), "jobs.csv")
+
+
+@router.post("/jobs")
+def jobs_action(
+    request: Request,
+    context: ContextDep,
+    caller: Tuner,
+    action: Annotated[str, Form(max_length=20)],
+    job: Annotated[list[str] | None, Form(max_length=200)] = None,
+) -> Response:
+    """Cancels or deletes the chosen jobs; those in a state that does not allow it are left as they are."""
+    for job_id in job or []:
+        with context.database.reading() as session:
+            ended = jobs.find(session, job_id).ended_at is not None
+        if action == "cancel" and not ended:
+            jobs.cancel(context, job_id, owner=caller.id, everyone=Scope.ADMIN in caller.scopes)
+        elif action == "delete" and ended:
+            jobs.delete(context, job_id)
+    return RedirectResponse("/jobs", status_code=303)
+
+
+@router.get("/jobs/{job_id}")
+def job_detail_page(
+    request: Request, context: ContextDep, caller: Reader, job_id: str, sort: Text = "number", down: bool = False
+) -> HTMLResponse:
+    """One job: funnel, charts, candidates, proof, schedule, downloads."""
+    shown = _read(context, lambda session: job_detail(session, job_id))
+    rows = sorted_candidates(shown.candidates, sort, down)
+    return page(request, "job.html", shown=shown, rows=rows, sort=sort, down=down)
+
+
+@router.get("/jobs/{job_id}/drawing")
+def drawing(request: Request, context: ContextDep, caller: Reader, job_id: str, key: Text = "") -> HTMLResponse:
+    """Timeline and memory map of a candidate, the winner's without a key."""
+    drawn = drawing_of(context, job_id, key)
+    timeline = Markup(timeline_svg(drawn.lanes)) if drawn.lanes else ""
+    maps = [(map_, Markup(memory_svg(map_))) for map_ in drawn.maps]
+    return page(request, "parts/drawing.html", timeline=timeline, facts=drawn.facts, maps=maps)
+
+
+@router.get("/jobs/{job_id}/candidates.csv")
+def candidates_csv(context: ContextDep, caller: Reader, job_id: str) -> Response:
+    """A job's candidates as CSV."""
+    shown = _read(context, lambda session: job_detail(session, job_id))
+    columns = ("number", "variant", "kind", "outcome", "status", "forecast_ns", "measured_ns", "key")
+    return csv_response(
+        columns, ([getattr(row, name) for name in columns] for row in shown.candidates), "candidates.csv"
+    )
+
+
+@router.get("/jobs/{job_id}/candidates/{key}")
+def candidate_page(request: Request, context: ContextDep, caller: Reader, job_id: str, key: str) -> HTMLResponse:
+    """One candidate: what was planned, what came out, messages of compiler and device."""
+    row, artifacts = _read(context, lambda session: candidate_of(session, job_id, key))
+    return page(request, "candidate.html", row=row, artifacts=artifacts)
+
+
+@router.get("/compare")
+def compare_page(request: Request, context: ContextDep, caller: Reader, a: Text = "", b: Text = "") -> HTMLResponse:
+    """Two candidates side by side; ``a`` and ``b`` are ``job/candidate``, or a job for its winner."""
+    shown = _read(context, lambda session: compare(session, context.store, a.strip(), b.strip())) if a and b else None
+    return page(request, "compare.html", shown=shown, a=a, b=b)
+
+
+@router.get("/kernels")
+def kernels_page(request: Request, context: ContextDep, caller: Reader, text: Text = "") -> HTMLResponse:
+    """Kernels by name."""
+    return page(
+        request, "kernels.html", rows=_read(context, lambda s: catalogue.kernel_list(s, text.strip())), text=text
+    )
+
+
+@router.get("/kernels/{ir_hash}")
+def kernel_page(request: Request, context: ContextDep, caller: Reader, ir_hash: str) -> HTMLResponse:
+    """One kernel's history over toolchains."""
+    return page(request, "kernel.html", shown=_read(context, lambda session: catalogue.kernel_page(session, ir_hash)))
+
+
+@router.get("/results")
+def results_page(request: Request, context: ContextDep, caller: Reader, stale: bool = False) -> HTMLResponse:
+    """Stored results; with ``stale`` those of another toolchain than this service's."""
+
+    def current(profile: HardwareProfile) -> str:
+        return context.toolchain.identity(profile).toolchain
+
+    rows, count, today = _read(context, lambda session: catalogue.results_of(session, current, stale))
+    return page(request, "results.html", rows=rows, count=count, stale=stale, today=today)
+
+
+@router.get("/profiles")
+def profiles_page(request: Request, context: ContextDep, caller: Reader) -> HTMLResponse:
+    """Hardware profiles."""
+    return page(request, "profiles.html", rows=_read(context, catalogue.profile_list))
+
+
+@router.get("/profiles/{digest}")
+def profile_page(request: Request, context: ContextDep, caller: Reader, digest: str) -> HTMLResponse:
+    """One profile: every number with unit, origin and source."""
+    return page(request, "profile.html", row=_read(context, lambda session: catalogue.profile_page(session, digest)))
+
+
+@router.get("/workers")
+def workers_page(request: Request, context: ContextDep, caller: Reader) -> HTMLResponse:
+    """Workers and their health."""
+    return page(request, "workers.html", rows=_read(context, catalogue.worker_list))
+
+
+@router.get("/model")
+def model_page(request: Request, context: ContextDep, caller: Reader) -> HTMLResponse:
+    """Forecast against hardware."""
+    return page(request, "model.html", shown=_read(context, model.model_page))
+
+
+@router.get("/login")
+def login_page(request: Request) -> HTMLResponse:
+    """Asks for a token."""
+    return page(request, "login.html", wrong=False)
+
+
+@router.post("/login")
+async def login(request: Request, token: Annotated[str, Form(max_length=200)]) -> Response:
+    """Keeps a good token in a cookie; a wrong one asks again."""
+    request.cookies[COOKIE] = token.strip()
+    try:
+        await caller_of(request)
+    except LoginNeeded:
+        return await run_in_threadpool(page, request, "login.html", status=401, wrong=True)
+    answer = RedirectResponse("/", status_code=303)
+    answer.set_cookie(COOKIE, token.strip(), httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    return answer

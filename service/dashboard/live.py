@@ -1,0 +1,33 @@
+"""Live parts of the overview by server-sent events. A stream holds no database connection between two looks."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
+
+from service.context import Context
+from service.dashboard.rendering import render
+from service.dashboard.views.overview import overview, signature
+
+__all__ = ["overview_stream"]
+
+KEEPALIVE_SECONDS = 15.0
+LOOK_SECONDS = 1.0
+
+
+async def overview_stream(request: Request, context: Context) -> AsyncIterator[str]:
+    """Events named ``overview`` with the rendered part, whenever something that it shows has changed."""
+    seen, silence = "", 0.0
+    while not await request.is_disconnected():
+        current = await run_in_threadpool(context.database.read, signature)
+        if current != seen:
+            seen, silence = current, 0.0
+            shown = await run_in_threadpool(context.database.read, overview)
+            html = render("parts/overview.html", shown=shown)
+            yield "event: overview\n" + "".join(f"data: {line}\n" for line in html.splitlines()) + "\n"
+        elif silence >= KEEPALIVE_SECONDS:
+            silence = 0.0
+            yield ": still here\n\n"
+        await asyncio.sleep(LOOK_SECONDS)
+        silence += LOOK_SECONDS

@@ -1,0 +1,119 @@
+"""Templates, their filters, and the assets. Autoescape is on for every template: names come from clients."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.staticfiles import StaticFiles
+
+__all__ = ["page", "render", "static_files"]
+
+STATIC = Path(__file__).parent / "static"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+"""Content Security Policy: scripts only from our own assets. Charts set inline styles, hence that one exception."""
+
+static_files = StaticFiles(directory=STATIC)
+
+
+def page(request: Request, template: str, *, status: int = 200, **values: object) -> HTMLResponse:
+    """A whole page, or the part that htmx asked for, with headers that keep it from running anything foreign."""
+    fragment = request.headers.get("hx-request") == "true" and request.headers.get("hx-boosted") != "true"
+    text = render(template, fragment=fragment, path=request.url.path, **values)
+    headers = {
+        "Content-Security-Policy": POLICY,
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "same-origin",
+        "Cache-Control": "no-store",
+        "Vary": "HX-Request",
+    }
+    return HTMLResponse(text, status, headers)
+
+
+def render(template: str, **values: object) -> str:
+    """A template as text."""
+    return _environment().get_template(template).render(asset=_asset, now=datetime.now(UTC), **values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("service.dashboard"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "us": _microseconds,
+        "ago": _ago,
+        "number": _number,
+        "words": _words,
+        "script_json": _script_json,
+        "lasted": _lasted,
+        "pairs": _pairs,
+        "pretty": _pretty,
+    }
+    return environment
+
+
+@cache
+def _asset(name: str) -> str:
+    """Path of an asset with a digest of its content, so that a browser never shows an old one."""
+    return f"/static/{name}?v={hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]}"
+
+
+def _microseconds(nanoseconds: float | None) -> str:
+    return "–" if nanoseconds is None else f"{nanoseconds / 1000:,.2f}"
+
+
+def _number(value: float | None, digits: int = 0) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def _words(value: str | None) -> str:
+    return (value or "").replace("_", " ")
+
+
+def _pairs(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
+
+
+def _pretty(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, default=str)
+
+
+def _ago(moment: datetime | None) -> str:
+    return "–" if moment is None else f"{_span((datetime.now(UTC) - _aware(moment)).total_seconds())} ago"
+
+
+def _lasted(start: datetime | None, end: datetime | None) -> str:
+    if start is None:
+        return "–"
+    return _span(((_aware(end) if end else datetime.now(UTC)) - _aware(start)).total_seconds())
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _span(seconds: float) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
+
+
+def _script_json(value: object) -> Markup:
+    """JSON that is safe inside a ``<script type="application/json">`` element, whatever names it holds."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -1,0 +1,54 @@
+// Charts from the data in the page, and the zoom of timelines. Everything else is plain HTML and htmx.
+(function () {
+  "use strict";
+  function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
+  function axis(name, extra) {
+    return Object.assign({ name: name, nameLocation: "middle", nameGap: 30, scale: true, axisLabel: { color: colour("--soft") }, nameTextStyle: { color: colour("--soft") }, splitLine: { lineStyle: { color: colour("--line") } }, axisLine: { lineStyle: { color: colour("--line") } } }, extra || {});
+  }
+  function escaped(text) { var box = document.createElement("span"); box.textContent = text; return box.innerHTML; }
+  var drawings = {
+    scatter: function (data) {
+      var kinds = Array.from(new Set(data.scatter.map(function (point) { return point.kind; })));
+      var palette = { scheduled: "--compute", default: "--stall", role_based: "--sync", unspecialized: "--other" };
+      return {
+        legend: { textStyle: { color: colour("--ink") }, top: 0 },
+        tooltip: { formatter: function (hit) { var point = hit.data.point; return escaped(point.name) + "<br>forecast " + point.x + " µs, measured " + point.y + " µs"; } },
+        grid: { left: 60, right: 20, top: 40, bottom: 50 },
+        xAxis: axis("forecast µs"), yAxis: axis("measured µs", { nameGap: 45 }),
+        dataZoom: [{ type: "inside", xAxisIndex: 0 }, { type: "inside", yAxisIndex: 0 }],
+        series: kinds.map(function (kind) {
+          return { name: kind.replace(/_/g, " "), type: "scatter", itemStyle: { color: colour(palette[kind] || "--other") },
+            data: data.scatter.filter(function (point) { return point.kind === kind; }).map(function (point) { return { value: [point.x, point.y], point: point, symbolSize: point.best ? 16 : 9, symbol: point.best ? "diamond" : "circle" }; }) };
+        })
+      };
+    },
+    history: function (data) {
+      var points = data.history.slice();
+      if (points.length) { points.push([data.total, points[points.length - 1][1]]); }
+      return { tooltip: { trigger: "axis" }, grid: { left: 60, right: 20, top: 20, bottom: 50 }, xAxis: axis("candidates ended", { min: 0 }), yAxis: axis("best µs", { nameGap: 45 }), series: [{ type: "line", step: "end", data: points, symbolSize: 6, itemStyle: { color: colour("--compute") } }] };
+    }
+  };
+  function draw() {
+    var source = document.getElementById("chart-data");
+    if (!source || !window.echarts) { return; }
+    var data = JSON.parse(source.textContent);
+    document.querySelectorAll("[data-chart]").forEach(function (box) {
+      var chart = window.echarts.getInstanceByDom(box) || window.echarts.init(box, null, { renderer: "svg" });
+      chart.setOption(drawings[box.dataset.chart](data), true);
+    });
+  }
+  document.addEventListener("DOMContentLoaded", draw);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  window.addEventListener("resize", function () {
+    document.querySelectorAll("[data-chart]").forEach(function (box) { var chart = window.echarts && window.echarts.getInstanceByDom(box); if (chart) { chart.resize(); } });
+  });
+  document.addEventListener("click", function (event) {
+    var button = event.target.closest("[data-zoom]");
+    if (!button) { return; }
+    var drawing = button.parentElement.parentElement.querySelector("svg.timeline"), factor = Number(button.dataset.zoom);
+    if (!drawing) { return; }
+    var next = factor === 0 ? 1 : Math.min(16, Math.max(1, Number(drawing.dataset.zoom || 1) * factor));
+    drawing.dataset.zoom = next;
+    drawing.style.width = next * 100 + "%";
+  });
+})();

@@ -1,0 +1,90 @@
+"""Kernels with their history over toolchains, hardware profiles with the origin of every number, workers, stale results."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import and_, false, func, or_, select
+
+from service.dashboard.views.rows import JobRow, job_rows
+from service.db import ReadSession
+from service.db.models import Job, JobVariant, Kernel, Profile, StoredResult, Worker
+from service.errors import NotFound
+from solver.domain import HardwareProfile, load
+
+__all__ = ["KernelPage", "kernel_list", "kernel_page", "profile_list", "profile_page", "results_of", "worker_list"]
+
+SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPage:
+    """One kernel: its jobs and its stored results per toolchain and profile."""
+
+    kernel: Kernel
+    jobs: Sequence[JobRow]
+    results: Sequence[StoredResult]
+    profiles: dict[str, str]
+
+
+def kernel_list(session: ReadSession, text: str) -> Sequence[Kernel]:
+    """The newest kernels whose name holds the text."""
+    query = select(Kernel).order_by(Kernel.created_at.desc()).limit(SHOWN)
+    return session.scalars(query.where(Kernel.name.contains(text, autoescape=True)) if text else query).all()
+
+
+def kernel_page(session: ReadSession, ir_hash: str) -> KernelPage:
+    """A kernel's page; NotFound ``kernel-not-found``."""
+    kernel = session.get(Kernel, ir_hash)
+    if kernel is None:
+        raise NotFound(f"there is no kernel {ir_hash!r}", code="kernel-not-found")
+    jobs = session.scalars(
+        select(Job)
+        .where(Job.id.in_(select(JobVariant.job_id).where(JobVariant.ir_hash == ir_hash)))
+        .order_by(Job.id.desc())
+        .limit(SHOWN)
+    ).all()
+    results = session.scalars(
+        select(StoredResult).where(StoredResult.ir == ir_hash).order_by(StoredResult.updated_at.desc()).limit(SHOWN)
+    ).all()
+    digests = {result.profile for result in results}
+    names = dict(session.rows(select(Profile.digest, Profile.name).where(Profile.digest.in_(digests))))
+    return KernelPage(kernel, job_rows(session, jobs), results, names)
+
+
+def profile_list(session: ReadSession) -> Sequence[Profile]:
+    """Stored profiles by name, newest version first."""
+    return session.scalars(select(Profile).order_by(Profile.name, Profile.created_at.desc()).limit(500)).all()
+
+
+def profile_page(session: ReadSession, digest: str) -> Profile:
+    """A profile's page; NotFound ``profile-not-found``."""
+    profile = session.get(Profile, digest)
+    if profile is None:
+        raise NotFound(f"there is no profile with the digest {digest!r}", code="profile-not-found")
+    return profile
+
+
+def worker_list(session: ReadSession) -> Sequence[Worker]:
+    """Workers by name."""
+    return session.scalars(select(Worker).order_by(Worker.id).limit(500)).all()
+
+
+def results_of(
+    session: ReadSession, current: Callable[[HardwareProfile], str], stale: bool
+) -> tuple[Sequence[StoredResult], int, dict[str, str]]:
+    """Stored results, newest first, how many there are, and today's toolchain by profile digest.
+
+    With ``stale`` only the results that another toolchain than today's gave.
+    """
+    used = session.scalars(select(StoredResult.profile).distinct().limit(500)).all()
+    profiles = session.scalars(select(Profile).where(Profile.digest.in_(used))).all()
+    today = {row.digest: current(load(HardwareProfile, row.document)) for row in profiles}
+    query = select(StoredResult).order_by(StoredResult.updated_at.desc()).limit(SHOWN)
+    count = select(func.count()).select_from(StoredResult)
+    if stale:
+        other = or_(
+            false(),
+            *(and_(StoredResult.profile == p, StoredResult.toolchain != toolchain) for p, toolchain in today.items()),
+        )
+        query, count = query.where(other), count.where(other)
+    return session.scalars(query).all(), int(session.scalar(count)), today

@@ -1,0 +1,61 @@
+"""Jobs with filters, search and cursor pages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import or_, select
+
+from service.dashboard.views.rows import JobRow, job_rows
+from service.db import ReadSession
+from service.db.models import Job, JobState, Profile
+
+__all__ = ["JobFilter", "JobPage", "job_page", "profile_choices"]
+
+PAGE = 50
+PERIODS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """What the user asked to see; empty strings filter nothing. ``text`` is a part of the kernel's name or a job id."""
+
+    text: str = ""
+    state: str = ""
+    profile: str = ""
+    owner: str = ""
+    period: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """One page and the cursor of the next, empty at the end."""
+
+    rows: Sequence[JobRow]
+    following: str
+
+
+def job_page(session: ReadSession, wanted: JobFilter, before: str, *, size: int = PAGE) -> JobPage:
+    """One page of jobs, newest first, older than the cursor."""
+    query = select(Job).order_by(Job.id.desc()).limit(size + 1)
+    if before:
+        query = query.where(Job.id < before)
+    if wanted.state == "active":
+        query = query.where(Job.ended_at.is_(None))
+    elif wanted.state in set(JobState):
+        query = query.where(Job.state == wanted.state)
+    if wanted.text:
+        query = query.where(or_(Job.name.contains(wanted.text, autoescape=True), Job.id == wanted.text))
+    if wanted.profile:
+        query = query.where(Job.profile_digest.in_(select(Profile.digest).where(Profile.name == wanted.profile)))
+    if wanted.owner:
+        query = query.where(Job.owner == wanted.owner)
+    if wanted.period in PERIODS:
+        query = query.where(Job.created_at >= datetime.now(UTC) - PERIODS[wanted.period])
+    jobs = session.scalars(query).all()
+    return JobPage(job_rows(session, jobs[:size]), jobs[size - 1].id if len(jobs) > size else "")
+
+
+def profile_choices(session: ReadSession) -> list[str]:
+    """Names of the profiles that were used or uploaded."""
+    return sorted(set(session.scalars(select(Profile.name).distinct().limit(500))))

@@ -1,0 +1,143 @@
+"""Forecast against hardware: how well the model ranks, where it was wrong, and which constraints the compiler contradicts."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from sqlalchemy import func, select
+
+from service.db import ReadSession
+from service.db.models import Candidate, Job, JobState
+
+__all__ = ["Agreement", "Miss", "ModelPage", "kendall_tau", "model_page", "top_fraction"]
+
+RECENT_JOBS = 200
+TOP = 8
+SHOWN_MISSES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How one job's forecasts agree with its measurements. ``top_fraction``: best of all over best of the first eight."""
+
+    job: str
+    name: str
+    measured: int
+    kendall_tau: float | None
+    top_fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A candidate whose forecast is far from its measurement; ``ratio`` is measured over forecast, after the job's median."""
+
+    job: str
+    key: str
+    name: str
+    kind: str
+    structure: str
+    forecast_ns: float
+    measured_ns: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPage:
+    """The model page, over the last jobs that measured something."""
+
+    agreements: Sequence[Agreement]
+    misses: Sequence[Miss]
+    false_feasible: Sequence[tuple[str, int]]
+    """What the compiler or the device refused although the model allowed it, by failure code."""
+    impossible: Sequence[tuple[str, int]]
+    """Structures excluded by proof, by constraint family: where a false infeasible would hide."""
+
+
+def model_page(session: ReadSession) -> ModelPage:
+    """Figures over the newest ended jobs; bounded, whatever the tables hold."""
+    jobs = session.scalars(
+        select(Job).where(Job.state == JobState.DONE).order_by(Job.ended_at.desc()).limit(RECENT_JOBS)
+    ).all()
+    by_job: dict[str, list[Candidate]] = {}
+    measured = select(Candidate).where(
+        Candidate.job_id.in_([job.id for job in jobs]),
+        Candidate.outcome == "measured",
+        Candidate.measured_ns.is_not(None),
+        Candidate.forecast_ns.is_not(None),
+    )
+    for row in session.scalars(measured.limit(5000)):
+        by_job.setdefault(row.job_id, []).append(row)
+    agreements, misses = [], []
+    for job in jobs:
+        rows = by_job.get(job.id, [])
+        if len(rows) < 2:
+            continue
+        pairs = [(row.forecast_ns or 0.0, row.measured_ns or 0.0) for row in rows]
+        agreements.append(Agreement(job.id, job.name, len(rows), kendall_tau(pairs), top_fraction(pairs)))
+        misses += _misses(job, rows)
+    refused = session.rows(
+        select(Candidate.outcome, func.count())
+        .where(
+            Candidate.job_id.in_([job.id for job in jobs]),
+            Candidate.kind == "scheduled",
+            Candidate.outcome.in_(("over_resource", "compile_failed", "not_honoured", "launch_failed", "timed_out")),
+        )
+        .group_by(Candidate.outcome)
+    )
+    families = Counter(
+        conflict["family"]
+        for job in jobs
+        for entry in (job.summary or {}).get("rejected", [])
+        for conflict in entry["conflicts"]
+    )
+    misses.sort(key=lambda miss: -max(miss.ratio, 1 / miss.ratio))
+    return ModelPage(
+        agreements=agreements,
+        misses=misses[:SHOWN_MISSES],
+        false_feasible=sorted(((str(name), count) for name, count in refused), key=lambda item: -item[1]),
+        impossible=families.most_common(),
+    )
+
+
+def kendall_tau(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Kendall's tau-b of (forecast, measured) pairs; None when one side is all ties."""
+    concordant = discordant = ties_x = ties_y = 0
+    for (x1, y1), (x2, y2) in combinations(pairs, 2):
+        product = (x1 - x2) * (y1 - y2)
+        if x1 == x2:
+            ties_x += 1
+        if y1 == y2:
+            ties_y += 1
+        if product > 0:
+            concordant += 1
+        elif product < 0:
+            discordant += 1
+    total = len(pairs) * (len(pairs) - 1) // 2
+    scale = ((total - ties_x) * (total - ties_y)) ** 0.5
+    return (concordant - discordant) / scale if scale else None
+
+
+def top_fraction(pairs: Sequence[tuple[float, float]], count: int = TOP) -> float:
+    """Best measured time of all over the best among the ``count`` best forecasts; 1 when the model found the best."""
+    chosen = sorted(pairs)[:count]
+    return min(y for _, y in pairs) / min(y for _, y in chosen)
+
+
+def _misses(job: Job, rows: Sequence[Candidate]) -> list[Miss]:
+    ratios = sorted((row.measured_ns or 0.0) / (row.forecast_ns or 1.0) for row in rows)
+    median = ratios[len(ratios) // 2] or 1.0
+    return [
+        Miss(
+            job=job.id,
+            key=row.key,
+            name=job.name,
+            kind=row.kind,
+            structure=", ".join(f"{name} {value}" for name, value in row.structure.items()),
+            forecast_ns=row.forecast_ns or 0.0,
+            measured_ns=row.measured_ns or 0.0,
+            ratio=(row.measured_ns or 0.0) / (row.forecast_ns or 1.0) / median,
+        )
+        for row in rows
+        if row.measured_ns and row.forecast_ns
+    ]

@@ -1,0 +1,99 @@
+"""Jobs as rows of a table: with the winner's time and what it gained over the compiler's own best choice."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import or_, select
+
+from service.db import ReadSession
+from service.db.models import Candidate, Job, Profile
+from service.db.models.job import ACTIVE
+from service.tuning import BASELINES
+
+__all__ = ["JobRow", "job_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One job in a list. Times are nanoseconds of one launch; ``measured`` tells a measurement from a forecast."""
+
+    id: str
+    name: str
+    profile: str
+    state: str
+    ending: str
+    note: str
+    partial: bool
+    done: int
+    total: int | None
+    best_ns: float | None
+    measured: bool
+    gain: float | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @property
+    def active(self) -> bool:
+        """Whether the job has not ended."""
+        return self.state in ACTIVE
+
+    @property
+    def percent(self) -> int:
+        """Share of the candidates that ended, 0 while their number is unknown."""
+        return min(100, round(100 * self.done / self.total)) if self.total else 0
+
+
+def job_rows(session: ReadSession, jobs: Sequence[Job]) -> list[JobRow]:
+    """Rows for these jobs, in their order, with two queries for all of them."""
+    names = dict(
+        session.rows(
+            select(Profile.digest, Profile.name).where(Profile.digest.in_({job.profile_digest for job in jobs}))
+        )
+    )
+    wanted = or_(
+        Candidate.kind.in_([kind.value for kind in BASELINES]),
+        Candidate.key.in_({job.best for job in jobs if job.best}),
+    )
+    columns = select(
+        Candidate.job_id, Candidate.key, Candidate.kind, Candidate.measured_ns, Candidate.forecast_ns, Candidate.outcome
+    ).where(Candidate.job_id.in_([job.id for job in jobs]), wanted)
+    best: dict[str, tuple[float | None, bool]] = {}
+    baselines: dict[str, list[tuple[float | None, float | None]]] = {}
+    winners = {job.id: job.best for job in jobs}
+    for job_id, key, kind, measured, forecast, outcome in session.rows(columns):
+        if winners[job_id] == key:
+            best[job_id] = (measured if measured is not None else forecast, measured is not None)
+        if kind != "scheduled" and outcome in ("measured", "compiled", "solved"):
+            baselines.setdefault(job_id, []).append((measured, forecast))
+    rows = []
+    for job in jobs:
+        time, measured = best.get(job.id, (None, False))
+        rows.append(
+            JobRow(
+                id=job.id,
+                name=job.name,
+                profile=names.get(job.profile_digest, job.profile_digest[:19]),
+                state=job.state,
+                ending=job.ending or "",
+                note=job.note,
+                partial=job.partial,
+                done=job.done,
+                total=job.total,
+                best_ns=time,
+                measured=measured,
+                gain=_gain(time, measured, baselines.get(job.id, [])),
+                created_at=job.created_at,
+                started_at=job.started_at,
+                ended_at=job.ended_at,
+            )
+        )
+    return rows
+
+
+def _gain(best: float | None, measured: bool, baselines: list[tuple[float | None, float | None]]) -> float | None:
+    """Best baseline over the winner; measured with measured, forecast with forecast, never mixed."""
+    times = [pair[0 if measured else 1] for pair in baselines]
+    known = [time for time in times if time]
+    return min(known) / best if best and known else None
