@@ -7,32 +7,40 @@ II; nothing else in the model multiplies.
 
 from dataclasses import dataclass
 
-from solver.ascend.bounds import clique_bound, issue_bound
+from solver.ascend.bounds import clique_bound, clique_tasks, issue_bound
 from solver.ascend.families import build_network
-from solver.ascend.optimise import Optimum, least_by_bounds, straight_network
+from solver.ascend.optimise import Limits, Optimum, least_by_bounds, length_bound, shortest, straight_network
 from solver.ascend.problem import LoopProblem, StraightProblem
-from solver.ascend.search import Choice, Plan, Search, State
+from solver.ascend.search import Choice, Meter, Plan, Search, State, WorkSpent
 from solver.ascend.symmetry import symmetry_arcs
 from solver.domain import Bound
 from solver.engines import Budget, Engine, EngineStatus, engine
-from solver.model import Expr, Model, Var, linear
+from solver.model import Model, Var, linear
 
 __all__ = ["model_at", "optimise_straight_with_engine", "optimise_with_engine"]
 
 
 @dataclass(slots=True)
 class _Built:
+    """A model with the variables that a plan speaks of."""
+
     model: Model
     starts: list[Var]
     versions: list[Var]
-    bytes: Expr
-    length: Expr
+
+    def values(self, plan: Plan) -> list[int]:
+        """A value a variable from a plan, to start an engine from."""
+        known = {f"start {t}": s for t, s in enumerate(plan.starts)}
+        known |= {f"versions {b}": n for b, n in enumerate(plan.versions)}
+        known |= {f"offset {x}": q for x, q in enumerate(plan.choice.offsets)}
+        return [known.get(v.name, v.lo) for v in self.model.variables]
 
 
-def model_at(search: Search, state: State, *, objective: bool) -> _Built:
+def model_at(search: Search, state: State, *, objective: bool, least_length: int = 0) -> _Built:
     """The model of a network at the state's interval, inside the state's bounds.
 
-    Starts are relative to task 0, or absolute when the network has an origin.
+    Starts are relative to task 0, or absolute when the network has an origin. ``least_length`` is a proven bound of the
+    schedule length, added as a redundant constraint: it lets an engine stop at a plan that reaches it.
     """
     model, network, interval = Model(), search.network, state.interval
     reference = 0 if search.origin is None else search.origin
@@ -59,10 +67,12 @@ def model_at(search: Search, state: State, *, objective: bool) -> _Built:
         with model.family("memory_capacity"):
             model.at_most(linear(*((network.sizes[b], versions[b]) for b in capacity.members)), capacity.limit)
     first, last = _ends(model, search, starts)
+    with model.family("length"):
+        model.at_least(last - first, least_length)
     total = linear(*((size, versions[b]) for b, size in enumerate(network.sizes)))
     if objective:
         model.minimize(*([total] if total.terms else []), last - first)
-    return _Built(model, starts, versions, total, last - first)
+    return _Built(model, starts, versions)
 
 
 def _exclusions(model: Model, search: Search, state: State, starts: list[Var]) -> None:
@@ -107,26 +117,34 @@ def _ends(model: Model, search: Search, starts: list[Var]) -> tuple[Var, Var]:
 
 
 def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget) -> Optimum:
-    """Interval, bytes and length with an engine of :mod:`solver.engines`; bounds and bisection as in the exact search."""
+    """Interval, bytes and length with an engine of :mod:`solver.engines`; bounds and bisection as in the exact search.
+
+    Each solve starts from the plan of a short exact search where that finds one: the engine then repeats the check and
+    owns the proof, instead of searching cyclic orders, at which linear propagation is weak.
+    """
     network = build_network(problem)
     network.arcs += symmetry_arcs(problem, network)
     bounds = [issue_bound(problem), clique_bound(problem, network)]
+    clique = clique_tasks(problem, network)
     search = Search(network, max(b.cycles for b in bounds))
     low, state = least_by_bounds(problem, search, bounds)
     if state is None:
         return _nothing(bounds, True, 0)
     solver, work = engine(name), 0
     top: int | None = None
+    best: Plan | None = None
     ceiling = max(sum(problem.latencies), sum(problem.iis), low) + 1
     trial, proven, raised = low, True, False
     while top is None or low < top:
         state = search.root(trial)
-        status = EngineStatus.INFEASIBLE
+        status, plan = EngineStatus.INFEASIBLE, None
         if state is not None:
-            result = solver.solve(model_at(search, state, objective=False).model, budget)
+            plan = _hint(search, state)
+            built = model_at(search, state, objective=False)
+            result = solver.solve(built.model, budget, _values(built, search, plan))
             status, work = result.status, work + result.work
         if status in (EngineStatus.OPTIMAL, EngineStatus.FEASIBLE):
-            top = trial
+            top, best = trial, plan
         else:
             proven = proven and status is EngineStatus.INFEASIBLE
             low, raised = trial + 1, True
@@ -138,7 +156,28 @@ def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget) -> Opt
             trial = (low + top) // 2
     if raised and proven:
         bounds.append(Bound(top, f"search:{name} excludes every smaller interval"))
-    return _levels(problem, search, top, solver, budget, bounds, proven, work)
+    return _levels(problem, search, top, best, clique, solver, budget, bounds, proven, work)
+
+
+def _hint(search: Search, state: State) -> Plan | None:
+    """A plan of few bytes from a short exact search, or None."""
+    fewest = search.root(state.interval, high=list(state.low)) or state
+    for start in (fewest, state):
+        try:
+            plan = search.solve(start.copy(), Meter(Limits().bytes))
+        except WorkSpent:
+            continue
+        if plan is not None:
+            return plan
+    return None
+
+
+def _values(built: _Built, search: Search, plan: Plan | None) -> list[int] | None:
+    """The plan as values: starts relative to task 0 where the model's are."""
+    if plan is None:
+        return None
+    shift = plan.starts[0] if search.origin is None else 0
+    return built.values(Plan(tuple(s - shift for s in plan.starts), plan.versions, plan.choice))
 
 
 def optimise_straight_with_engine(problem: StraightProblem, name: str, budget: Budget) -> Optimum:
@@ -165,6 +204,8 @@ def _levels(
     problem: LoopProblem,
     search: Search,
     interval: int,
+    best: Plan | None,
+    clique: tuple[int, ...],
     adapter: Engine,
     budget: Budget,
     bounds: list[Bound],
@@ -174,8 +215,13 @@ def _levels(
     state = search.root(interval)
     if state is None:
         raise AssertionError("propagation fails at an interval with a known schedule")
-    built = model_at(search, state, objective=True)
-    result = adapter.solve(built.model, budget)
+    if best is not None:
+        limit = problem.bytes_of(best.versions)
+        state = search.root(interval, bytes_limit=limit) or state
+        best, _, _, _ = shortest(search, state, interval, best, limit, clique, problem.iis, Limits())
+    least = length_bound(state, search.network.lengths, clique, problem.iis)
+    built = model_at(search, state, objective=True, least_length=least)
+    result = adapter.solve(built.model, budget, _values(built, search, best))
     work += result.work
     if result.values is None:
         return _nothing(bounds, False, work)

@@ -16,7 +16,16 @@ from solver.ascend.search import Meter, Plan, Search, State, WorkSpent
 from solver.ascend.symmetry import symmetry_arcs
 from solver.domain import Bound
 
-__all__ = ["Limits", "Optimum", "least_by_bounds", "optimise_loop", "optimise_straight", "straight_network"]
+__all__ = [
+    "Limits",
+    "Optimum",
+    "least_by_bounds",
+    "length_bound",
+    "optimise_loop",
+    "optimise_straight",
+    "shortest",
+    "straight_network",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,7 @@ def optimise_loop(problem: LoopProblem, limits: Limits) -> Optimum:
         return Optimum(None, None, tuple(found.bounds), found.proven, 0, False, 0, 0, False, meter.spent)
     plan, bytes_bound, bytes_proven, work = _fewest_bytes(problem, search, root, found.interval, found.plan, limits)
     cap = problem.bytes_of(plan.versions)
-    plan, length, length_bound, more = _shortest(search, root, found.interval, plan, cap, clique, problem.iis, limits)
+    plan, length, least, more = shortest(search, root, found.interval, plan, cap, clique, problem.iis, limits)
     return Optimum(
         plan,
         found.interval,
@@ -74,8 +83,8 @@ def optimise_loop(problem: LoopProblem, limits: Limits) -> Optimum:
         bytes_bound,
         bytes_proven,
         length,
-        length_bound,
-        length == length_bound,
+        least,
+        length == least,
         meter.spent + work + more,
     )
 
@@ -93,7 +102,7 @@ def optimise_straight(problem: StraightProblem, limits: Limits) -> Optimum:
         return Optimum(None, None, (), False, 0, False, 0, 0, False, meter.spent)
     if root is None or plan is None:
         return Optimum(None, None, (), True, 0, False, 0, 0, False, meter.spent)
-    plan, length, bound, more = _shortest(
+    plan, length, bound, more = shortest(
         search, root, horizon, plan, None, clique, problem.iis, Limits(length=limits.interval)
     )
     reason = Bound(bound, "makespan:longest path, tasks of one resource in turn, or search")
@@ -265,7 +274,7 @@ def _fewest_bytes(
     return best, low, True, used
 
 
-def _shortest(
+def shortest(
     search: Search,
     root: State,
     interval: int,
@@ -277,12 +286,12 @@ def _shortest(
 ) -> tuple[Plan, int, int, int]:
     """The plan of least length at this interval and these bytes; its length, a bound, the work."""
     lengths = search.network.lengths
-    low, top = _length_bound(root, lengths, clique, iis), _length(plan, lengths)
+    low, top = length_bound(root, lengths, clique, iis), _length(plan, lengths)
     best, spent = plan, 0
     if low < top and bytes_limit is not None:
         tighter = search.root(interval, bytes_limit=bytes_limit)
         assert tighter is not None, "propagation fails although a schedule is known"
-        low = _length_bound(tighter, lengths, clique, iis)
+        low = length_bound(tighter, lengths, clique, iis)
     bound, limit = low, low
     while low < top:
         meter = Meter(max(limits.length // 3, 1))
@@ -304,7 +313,7 @@ def _shortest(
     return best, top, min(bound, top), spent
 
 
-def _length_bound(state: State, lengths: list[int], clique: tuple[int, ...], iis: tuple[int, ...]) -> int:
+def length_bound(state: State, lengths: list[int], clique: tuple[int, ...], iis: tuple[int, ...]) -> int:
     """A bound of the length: the longest path with its last latency, or a clique one after the other with head and tail.
 
     Tasks that exclude each other modulo II do so in absolute time too, so one iteration passes through all of them.

@@ -86,7 +86,7 @@ def _run(problem: Problem, engine: str, limits: Limits) -> Optimum:
     from solver.ascend.modelled import optimise_straight_with_engine, optimise_with_engine
     from solver.engines import Budget
 
-    budget = Budget(work_limit=limits.interval)
+    budget = Budget(work_limit=limits.interval // 6, wall_seconds=limits.interval / 3000)
     if isinstance(problem, LoopProblem):
         return optimise_with_engine(problem, engine, budget)
     return optimise_straight_with_engine(problem, engine, budget)
