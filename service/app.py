@@ -46,6 +46,11 @@ class TokensMissing(ServiceError):
 
 def make_toolchain(settings: Settings) -> Toolchain:
     """The toolchain that the settings name."""
+    if settings.toolchain == "children":
+        from service.engines.local import LocalEngine
+        from service.tuning.children import ChildToolchain
+
+        return ChildToolchain(LocalEngine(settings.build_slots), memory_bytes=settings.child_memory_bytes)
     from service.testing import StandInToolchain
 
     return StandInToolchain(device=settings.toolchain == "stand_in_device")

@@ -15,6 +15,8 @@ TASKS: Mapping[str, str] = MappingProxyType(
         "materialize.warp": "lowering.materialize.tasks:warp",
         "compile.cuda": "lowering.compile.tasks:compile_cuda",
         "measure.device": "lowering.measure.tasks:measure_device",
+        "propose.warp": "service.tuning.tasks:propose_warp",
+        "solve.warp": "service.tuning.tasks:solve_warp",
         "kernel_file.read": "warpwright.kernel_child:read",
         "testing.echo": "lowering.testing.misbehaving:echo",
         "testing.hang": "lowering.testing.misbehaving:hang",

@@ -116,7 +116,7 @@ class Recorder:
     ) -> None:
         record = event.candidate
         row = candidate_rows.get(session, job.id, record.id)
-        if row is not None and row.outcome == record.outcome.value:
+        if row is not None and (row.outcome, row.measured_ns) == (record.outcome.value, record.measured_ns):
             job.done = max(job.done, event.done)
             return
         if row is None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from service.tuning.build import Plan, build, skipped
 from service.tuning.events import CandidateEnded, Event, Phase, PhaseEntered, Proposed, StepStarted, VariantRead
+from service.tuning.floor import floor_ns
 from service.tuning.identity import candidate_id
 from service.tuning.ranking import best_of, note_of
 from service.tuning.request import TuneRequest
@@ -107,7 +108,7 @@ def tune(
     run.emit(Proposed(total=len(plans), rejected=len(proposals.rejected)))
     run.emit(PhaseEntered(Phase.BUILDING))
     _build_all(run, plans, known or _nothing_known, parallel)
-    _measure_all(run)
+    _measure_all(run, kernels)
     records = tuple(run.records.values())
     best = best_of(records)
     return TuneResult(
@@ -225,12 +226,15 @@ def _build_all(run: _Run, plans: Sequence[Plan], known: Callable[[str], Candidat
         run.ended(skipped(plan, run.stop.reason))
 
 
-def _measure_all(run: _Run) -> None:
+def _measure_all(run: _Run, kernels: Mapping[int, KernelRead]) -> None:
     built = [r for r in run.records.values() if r.outcome is Outcome.COMPILED and not r.not_honoured]
     if not run.request.measure or not built or run.over() or not run.toolchain.measures(run.request.profile):
         return
     run.emit(PhaseEntered(Phase.MEASURING))
-    candidates = [BuiltCandidate(r.id, r.kind, r.variant, r.report, r.products) for r in built]
+    floors = {number: floor_ns(kernel.graph, run.request.profile) for number, kernel in kernels.items()}
+    candidates = [
+        BuiltCandidate(r.id, r.kind, r.variant, r.report, r.products, floors.get(r.variant, 0.0)) for r in built
+    ]
     irs = [variant.ir for variant in run.request.variants]
     patience = run.patience(run.request.budget.measure_seconds * len(candidates))
     for candidate, outcome in run.toolchain.measure(candidates, irs, run.request.profile, patience):

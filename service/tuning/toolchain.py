@@ -153,6 +153,8 @@ class BuiltCandidate:
     variant: int
     report: Mapping[str, JsonValue]
     products: tuple[Product, ...]
+    floor_ns: float = 0.0
+    """No launch can be faster (roofline of the profile), 0 when it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,59 @@
+"""The local engine: warm children on this machine, one pool for compilers and one for constraint solvers.
+
+Two pools, because TileLang's children are large and slow to start, and a solve must not wait behind a compilation.
+"""
+
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from lowering.children import ChildPool, Limits, parallel_slots, run_task
+from service.tuning.engine import TaskAnswer
+
+__all__ = ["LocalEngine", "files_in"]
+
+COMPILE_MEMORY_BYTES = 3 << 30
+"""What one TileLang child with its compiler was seen to take at most; decides how many fit side by side."""
+
+SOLVER_TASKS = ("propose.", "solve.", "explain.")
+
+
+class LocalEngine:
+    """Runs tasks in supervised children of this process."""
+
+    def __init__(self, builders: int = 0, solvers: int = 1) -> None:
+        self.builders = builders or parallel_slots(COMPILE_MEMORY_BYTES)
+        # One more than the builders, so that a submission can be read while all of them compile.
+        self._builders = ChildPool(self.builders + 1, warm_task="compile.cuda")
+        self._solvers = ChildPool(solvers, warm_task="propose.warp")
+
+    def run(
+        self,
+        task: str,
+        payload: dict[str, Any],
+        limits: Limits,
+        *,
+        cancel: threading.Event,
+        trace: str = "",
+        output: bool = False,
+    ) -> TaskAnswer:
+        """Run one task in a warm child."""
+        pool = self._solvers if task.startswith(SOLVER_TASKS) else self._builders
+        if not output:
+            return TaskAnswer(run_task(task, payload, limits, pool=pool, trace=trace, cancel=cancel))
+        with tempfile.TemporaryDirectory(prefix="warpwright-output-") as folder:
+            reply = run_task(task, {**payload, "output": folder}, limits, pool=pool, trace=trace, cancel=cancel)
+            return TaskAnswer(reply, files_in(Path(folder)))
+
+    def close(self) -> None:
+        """End all children."""
+        self._builders.close()
+        self._solvers.close()
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """Plain files directly in a folder, by name; links are not followed."""
+    return {
+        path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file() and not path.is_symlink()
+    }

@@ -1,0 +1,246 @@
+"""The real toolchain: every step is a task in a supervised child, here or on a worker (``TaskEngine``).
+
+Only the verifier and the simulator run in this process; both are plain Python without an engine or a compiler.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from lowering.children import Limits, Refused, Reply, Returned
+from lowering.compile import ToolchainMissing, find_cuda
+from lowering.compile.toolchain import versions
+from lowering.measure.protocol import GPU_1
+from service.tuning import errors
+from service.tuning.devices import Devices
+from service.tuning.engine import TaskEngine
+from service.tuning.request import TuneRequest
+from service.tuning.result import CandidateKind, Failure, Outcome, Product, RejectedStructure
+from service.tuning.toolchain import (
+    Built,
+    BuiltCandidate,
+    Identity,
+    KernelRead,
+    Materialized,
+    Measurement,
+    Patience,
+    Proposals,
+    ProposedSchedule,
+    StepFailed,
+)
+from solver.domain import (
+    Certificate,
+    Conflict,
+    HardwareProfile,
+    KernelGraph,
+    Schedule,
+    TargetFamily,
+    Violation,
+    WarpSchedule,
+    dump,
+    load,
+)
+from solver.problem import CONSTRAINT_SET
+from solver.simulate import BaselineKind, forecast_baseline
+from solver.verify import verify
+
+__all__ = ["ChildToolchain"]
+
+VERIFICATION = "reference-unspecialized/1"
+"""How right is checked: outputs poisoned, fresh inputs, the same IR without specialisation as reference, before and after."""
+
+_BASELINES: dict[CandidateKind, BaselineKind] = {
+    CandidateKind.DEFAULT: "default",
+    CandidateKind.ROLE_BASED: "role_based",
+    CandidateKind.UNSPECIALIZED: "unspecialized",
+}
+
+
+class ChildToolchain:
+    """Implements ``service.tuning.toolchain.Toolchain`` on tasks."""
+
+    def __init__(self, engine: TaskEngine, *, memory_bytes: int = 8 << 30, devices: Devices | None = None) -> None:
+        self._engine = engine
+        self._memory = memory_bytes
+        self._devices = devices or Devices()
+
+    def identity(self, profile: HardwareProfile) -> Identity:
+        """Compiler builds, constraint-set version, protocol and verification settings."""
+        return Identity(_toolchain_name(profile.family), CONSTRAINT_SET, GPU_1.name, VERIFICATION)
+
+    def read(self, ir: str, profile: HardwareProfile, patience: Patience) -> KernelRead:
+        """Task ``frontend.read`` (``frontend.read_ascend`` for NPUs)."""
+        task = "frontend.read" if profile.family is TargetFamily.CUDA else "frontend.read_ascend"
+        value = self._run(task, {"ir": ir, "profile": dump(profile)}, patience, "frontend")
+        return KernelRead(load(KernelGraph, value["graph"]), value["ir_hash"])
+
+    def propose(self, kernels: Mapping[int, KernelRead], request: TuneRequest, patience: Patience) -> Proposals:
+        """Task ``propose.warp`` or ``propose.buffer``, in a child that can be killed whatever the solver does."""
+        cuda = request.profile.family is TargetFamily.CUDA
+        payload = {
+            "kernels": [
+                {"variant": number, "params": dict(request.variants[number].params), "graph": dump(kernel.graph)}
+                for number, kernel in sorted(kernels.items())
+            ],
+            "profile": dump(request.profile),
+            "pins": dump(request.pins),
+            "count": request.budget.candidates,
+            "engine": request.engine,
+            "seed": request.seed,
+            "work_limit": request.budget.work_limit,
+            "wall_seconds": patience.left,
+        }
+        value = self._run("propose.warp" if cuda else "propose.buffer", payload, patience, "solve")
+        return Proposals(
+            schedules=tuple(_proposed(document) for document in value["schedules"]),
+            rejected=tuple(_rejected(document) for document in value["rejected"]),
+            unknown=value["unknown"],
+        )
+
+    def forecast(self, kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile) -> float | None:
+        """The simulator's forecast of one of TileLang's own choices."""
+        baseline = _BASELINES.get(kind)
+        if baseline is None or profile.family is not TargetFamily.CUDA:
+            return None
+        simulation = forecast_baseline(kernel.graph, profile, baseline)
+        return None if simulation.deadlocked else float(simulation.nanoseconds)
+
+    def verify(self, kernel: KernelRead, profile: HardwareProfile, schedule: Schedule) -> tuple[Violation, ...]:
+        """The independent verifier."""
+        if not isinstance(schedule, WarpSchedule):
+            failure = Failure(
+                "verifier-missing", f"no verifier takes a {type(schedule).__name__} here; it is not lowered"
+            )
+            raise StepFailed(Outcome.REFUSED, failure)
+        return verify(kernel.graph, profile, schedule)
+
+    def materialize(self, ir: str, schedule: Schedule, profile: HardwareProfile, patience: Patience) -> Materialized:
+        """Task ``materialize.warp`` or ``materialize.ascend``."""
+        task = "materialize.warp" if profile.family is TargetFamily.CUDA else "materialize.ascend"
+        value = self._run(task, {"ir": ir, "schedule": dump(schedule)}, patience, "materialize")
+        products = [Product("ir", "application/json", value["ir"].encode())]
+        if value.get("source"):
+            products.insert(0, Product("tilelang_source", "text/x-python", value["source"].encode()))
+        return Materialized(value["ir"], tuple(products))
+
+    def compile(
+        self, ir: str, kind: CandidateKind, schedule: Schedule | None, profile: HardwareProfile, patience: Patience
+    ) -> Built:
+        """Task ``compile.cuda`` or ``compile.ascend``: a CompiledKernel document and its files."""
+        cuda = profile.family is TargetFamily.CUDA
+        payload = {
+            "ir": ir,
+            "arch": profile.arch,
+            "variant": kind.value,
+            "schedule": dump(schedule) if schedule is not None else None,
+            "profile": dump(profile),
+        }
+        task = "compile.cuda" if cuda else "compile.ascend"
+        value, files = self._run_with_files(task, payload, patience)
+        return _built(value, files, "cuda_source" if cuda else "ascend_source")
+
+    def measures(self, profile: HardwareProfile) -> bool:
+        """Whether a device of this profile is in this machine."""
+        return self._devices.for_profile(profile) is not None
+
+    def measure(
+        self, candidates: Sequence[BuiltCandidate], irs: Sequence[str], profile: HardwareProfile, patience: Patience
+    ) -> Iterator[tuple[str, Measurement | StepFailed]]:
+        """A measuring session on this machine's device; see ``lowering.measure``."""
+        device = self._devices.for_profile(profile)
+        if device is None:
+            return
+        with tempfile.TemporaryDirectory(prefix="warpwright-measure-") as folder:
+            yield from self._devices.session(device, candidates, Path(folder), patience)
+
+    def close(self) -> None:
+        """End all children."""
+        self._engine.close()
+
+    def _run(self, task: str, payload: dict[str, Any], patience: Patience, step: str) -> dict[str, Any]:
+        answer = self._engine.run(
+            task, payload, self._limits(patience), cancel=patience.stop.event, trace=errors.trace()
+        )
+        return _value(answer.reply, step)
+
+    def _run_with_files(
+        self, task: str, payload: dict[str, Any], patience: Patience
+    ) -> tuple[dict[str, Any], dict[str, bytes]]:
+        limits = self._limits(patience)
+        answer = self._engine.run(task, payload, limits, cancel=patience.stop.event, trace=errors.trace(), output=True)
+        return _value(answer.reply, "compile"), answer.files
+
+    def _limits(self, patience: Patience) -> Limits:
+        seconds = max(1.0, patience.left)
+        return Limits(wall_seconds=seconds, cpu_seconds=seconds * 4, memory_bytes=self._memory)
+
+
+def _value(reply: Reply, step: str) -> dict[str, Any]:
+    """The task's result.
+
+    Raises:
+        WarpwrightError: the task refused its input. StepFailed: anything else.
+    """
+    if isinstance(reply, Returned):
+        return reply.value
+    if isinstance(reply, Refused) and step in ("frontend", "solve") and reply.code != "unknown-task":
+        raise errors.refusal(reply)
+    raise errors.failed(reply, step)
+
+
+def _proposed(document: dict[str, Any]) -> ProposedSchedule:
+    return ProposedSchedule(
+        variant=document["variant"],
+        schedule=load(Schedule, document["schedule"]),
+        certificate=load(Certificate, document["certificate"]),
+        status=document["status"],
+        forecast_ns=document["forecast_ns"],
+        structure=document["structure"],
+    )
+
+
+def _rejected(document: dict[str, Any]) -> RejectedStructure:
+    conflicts = tuple(Conflict(**conflict) for conflict in document["conflicts"])
+    return RejectedStructure(document["variant"], document["structure"], conflicts)
+
+
+def _built(document: dict[str, Any], files: dict[str, bytes], source_name: str) -> Built:
+    """A CompiledKernel document as what the orchestration needs.
+
+    Raises:
+        StepFailed: the outcome says that it must not be used; the report goes along.
+    """
+    outcome = document["outcome"]
+    source = document.get("source", "")
+    binary = document.get("binary")
+    report = {key: value for key, value in document.items() if key not in ("source", "binary")}
+    products = [Product(source_name, "text/x-cuda", source.encode())] if source else []
+    if binary is not None:
+        data = files.get(Path(binary).name)
+        if data is None:
+            failure = Failure("binary-missing", "the build named a binary that is not there")
+            raise StepFailed(Outcome.INFRASTRUCTURE, failure, report=report)
+        products.append(Product("binary", "application/x-sharedlib", data))
+    kind = Outcome(outcome["kind"]) if outcome["kind"] in Outcome.__members__.values() else Outcome.INFRASTRUCTURE
+    if kind not in (Outcome.COMPILED, Outcome.NOT_HONOURED):
+        details = outcome.get("details") or ()
+        failure = Failure(errors.code_of(kind, details), outcome.get("message", ""))
+        raise StepFailed(kind, failure, report=report)
+    gaps = tuple(f"{gap['what']}: planned {gap['planned']}, found {gap['found']}" for gap in document["not_honoured"])
+    if kind is Outcome.NOT_HONOURED and not gaps:
+        gaps = (outcome.get("message", "the binary differs from the plan"),)
+    return Built(report, gaps, tuple(products), binary=binary is not None)
+
+
+@lru_cache(maxsize=4)
+def _toolchain_name(family: TargetFamily) -> str:
+    """One line that changes when a compiler changes."""
+    try:
+        found = versions(find_cuda().nvcc)
+    except ToolchainMissing:
+        found = {"nvcc": "none"}
+    if family is TargetFamily.ASCEND:
+        found = {name: version for name, version in found.items() if name != "nvcc"}
+    return "; ".join(f"{name} {version}" for name, version in sorted(found.items()))[:200]

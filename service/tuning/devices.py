@@ -1,0 +1,178 @@
+"""Devices of this machine, and measuring sessions on them as the orchestration wants them: results one by one.
+
+A device is looked for once, in a child: opening a driver in this process would tie its context to us.
+"""
+
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import structlog
+
+from lowering.children import Limits, Returned, run_task
+from lowering.compile import CompiledKernel, from_document
+from lowering.measure.result import Measured
+from lowering.measure.runner import Job
+from lowering.measure.session import MeasureReport, measure_all
+from lowering.outcome import OutcomeKind
+from service.tuning.errors import code_of
+from service.tuning.result import CandidateKind, Failure, Outcome
+from service.tuning.toolchain import BuiltCandidate, Measurement, Patience, StepFailed
+from solver.domain import HardwareProfile
+
+__all__ = ["Device", "Devices"]
+
+log = structlog.get_logger(__name__)
+
+PROBE = Limits(wall_seconds=60.0, memory_bytes=64 << 30)
+DRIVERS = (Path("/dev/nvidiactl"), Path("/dev/davinci_manager"))
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device found here: how to open it, and what it says of itself."""
+
+    options: dict[str, Any]
+    facts: dict[str, Any]
+
+
+class Devices:
+    """This machine's devices. ``options`` overrides the search, for tests and for workers that own one device."""
+
+    def __init__(self, options: Sequence[dict[str, Any]] | None = None) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._found: tuple[Device, ...] | None = None
+
+    def all(self) -> tuple[Device, ...]:
+        """Every device that answers with a right canary."""
+        with self._lock:
+            if self._found is None:
+                self._found = tuple(self._probe())
+            return self._found
+
+    def for_profile(self, profile: HardwareProfile) -> Device | None:
+        """A device whose name and architecture are the profile's."""
+        for device in self.all():
+            arch = str(device.facts.get("arch", ""))
+            name = str(device.facts.get("name", "")).lower().replace(" ", "")
+            if profile.arch.startswith(arch) and arch and profile.name.lower() in name:
+                return device
+        return None
+
+    def session(
+        self, device: Device, candidates: Sequence[BuiltCandidate], folder: Path, patience: Patience
+    ) -> Iterator[tuple[str, Measurement | StepFailed]]:
+        """Measure candidates; first each one's own result, then the finalists' again with the interleaved rounds' figures."""
+        kernels = {candidate.id: _kernel(candidate, folder) for candidate in candidates}
+        reference = next(
+            (kernels[c.id] for c in candidates if c.kind is CandidateKind.UNSPECIALIZED and kernels[c.id].binary), None
+        )
+        jobs = [Job(candidate=c.id, kernel=kernels[c.id], reference=reference, floor_ns=c.floor_ns) for c in candidates]
+        baselines = [c.id for c in candidates if c.kind is not CandidateKind.SCHEDULED]
+        results: queue.SimpleQueue[Measured | MeasureReport | BaseException] = queue.SimpleQueue()
+
+        def measure() -> None:
+            try:
+                results.put(
+                    measure_all(
+                        jobs,
+                        device.options,
+                        preference=baselines,
+                        always_final=baselines,
+                        budget_seconds=patience.left,
+                        cancel=patience.stop.event,
+                        on_result=results.put,
+                    )
+                )
+            except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+                results.put(error)
+
+        thread = threading.Thread(target=measure, name="measure", daemon=True)
+        thread.start()
+        seen: dict[str, Measured] = {}
+        while True:
+            item = results.get()
+            if isinstance(item, BaseException):
+                raise StepFailed(Outcome.INFRASTRUCTURE, Failure("measure-broke", f"{type(item).__name__}: {item}"))
+            if isinstance(item, MeasureReport):
+                yield from _finals(item, seen)
+                return
+            seen[item.candidate] = item
+            yield item.candidate, _outcome(item)
+
+    def _probe(self) -> Iterator[Device]:
+        for options in self._options if self._options is not None else _present():
+            reply = run_task("measure.device", {"action": "probe", "device": options}, PROBE)
+            if isinstance(reply, Returned) and reply.value.get("canary"):
+                yield Device(dict(options), reply.value["facts"])
+            else:
+                log.warning("device-not-usable", device=options, reply=type(reply).__name__)
+
+
+def _present() -> list[dict[str, Any]]:
+    """Devices that the operating system shows; nothing is opened."""
+    found: list[dict[str, Any]] = []
+    if DRIVERS[0].exists():
+        found += [{"kind": "cuda", "index": n} for n in range(len(list(Path("/dev").glob("nvidia[0-9]*"))))]
+    if DRIVERS[1].exists():
+        found += [{"kind": "npu", "index": n} for n in range(len(list(Path("/dev").glob("davinci[0-9]*"))))]
+    return found
+
+
+def _kernel(candidate: BuiltCandidate, folder: Path) -> CompiledKernel:
+    """The candidate's compiled kernel with its binary as a file of this machine."""
+    document = {**candidate.report, "source": "", "binary": None}
+    for product in candidate.products:
+        if product.name == "binary":
+            path = folder / f"{candidate.id}.so"
+            path.write_bytes(product.data)
+            document["binary"] = str(path)
+    return from_document(document)
+
+
+def _outcome(measured: Measured) -> Measurement | StepFailed:
+    record: dict[str, Any] = {
+        "protocol": measured.protocol,
+        "flags": list(measured.flags),
+        "device": asdict(measured.device) if measured.device else None,
+        "before": asdict(measured.before) if measured.before else None,
+        "after": asdict(measured.after) if measured.after else None,
+        "checks": [asdict(check) for check in measured.checks],
+        "binary_digest": measured.binary_digest,
+        "waves": measured.waves,
+        "seconds": measured.seconds,
+        **(asdict(measured.summary) if measured.summary else {}),
+    }
+    if measured.outcome.kind is OutcomeKind.MEASURED and measured.summary is not None:
+        if measured.eligible:
+            return Measurement(measured.summary.median_ns, record)
+        flag = next(iter(measured.flags), "contended")
+        outcome = Outcome.CONTENDED if flag == "contended" else Outcome.WRONG_RESULT
+        failure = Failure(code_of(outcome, [flag]), f"timed at {measured.summary.median_ns:.0f} ns, but {flag}")
+        return StepFailed(outcome, failure, report=record)
+    kind = measured.outcome.kind
+    outcome = Outcome.COMPILED if kind is OutcomeKind.CANCELLED else Outcome(kind.value)
+    failure = Failure(code_of(outcome, measured.outcome.details), measured.outcome.message)
+    return StepFailed(outcome, failure, report=record)
+
+
+def _finals(report: MeasureReport, seen: dict[str, Measured]) -> Iterator[tuple[str, Measurement | StepFailed]]:
+    if report.rounds is None:
+        return
+    for candidate, figures in report.rounds.figures_ns.items():
+        measured = seen.get(candidate)
+        if measured is None or not measured.eligible or not figures or report.rounds.contended:
+            continue
+        wrong = (report.rounds.wrong or {}).get(candidate)
+        if wrong is not None:
+            yield candidate, StepFailed(Outcome.WRONG_RESULT, Failure("wrong-after-timing", wrong))
+            continue
+        first = _outcome(measured)
+        record = dict(first.record) if isinstance(first, Measurement) else {}
+        tied = report.verdict is not None and candidate in report.verdict.tied
+        yield candidate, Measurement(median(figures), {**record, "rounds_ns": list(figures), "tied": tied})

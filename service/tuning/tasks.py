@@ -1,0 +1,95 @@
+"""The solver's tasks. Run in children only: importing this module imports a constraint engine.
+
+A solve may ignore every limit that its engine offers (native code, lost timeouts), so it runs where it can be killed.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+from solver.candidates import Candidate, Rejected, propose_family
+from solver.domain import HardwareProfile, Infeasible, KernelGraph, Pins, dump, load
+from solver.engines import Budget
+from solver.problem import close_problem
+from solver.solve import solve
+
+__all__ = ["propose_warp", "solve_warp"]
+
+
+def propose_warp(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``propose.warp``: structurally different verified schedules of a family, best forecast first.
+
+    Keys: ``kernels`` (list of ``variant``, ``params``, ``graph``), ``profile``, ``pins``, ``count``, ``engine``, ``seed``,
+    ``work_limit``, ``wall_seconds``. Returns ``schedules``, ``rejected`` (proven impossible) and ``unknown`` (why the search
+    was not exhaustive where nothing was found).
+    """
+    kernels = payload["kernels"]
+    numbers = [int(kernel["variant"]) for kernel in kernels]
+    proposals = propose_family(
+        [(dict(kernel["params"]), _graph(kernel["graph"])) for kernel in kernels],
+        _profile(payload),
+        count=int(payload["count"]),
+        engine=str(payload["engine"]),
+        budget=_budget(payload),
+        pins=_pins(payload),
+    )
+    infeasible = [rejected for rejected in proposals.rejected if isinstance(rejected.verdict, Infeasible)]
+    unknown = [rejected for rejected in proposals.rejected if not isinstance(rejected.verdict, Infeasible)]
+    return {
+        "schedules": [_candidate(candidate, numbers[candidate.variant]) for candidate in proposals.candidates],
+        "rejected": [_rejected(rejected, numbers[rejected.variant]) for rejected in infeasible],
+        "unknown": _reason(unknown),
+    }
+
+
+def solve_warp(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``solve.warp``: one kernel's verdict. Keys as ``propose.warp`` with ``graph`` in place of ``kernels``."""
+    problem = close_problem(_graph(payload["graph"]), _profile(payload), _pins(payload))
+    return {"verdict": dump(solve(problem, engine=str(payload["engine"]), budget=_budget(payload)))}
+
+
+def _candidate(candidate: Candidate, variant: int) -> dict[str, Any]:
+    return {
+        "variant": variant,
+        "schedule": dump(candidate.schedule),
+        "certificate": dump(candidate.certificate),
+        "status": candidate.status,
+        "forecast_ns": candidate.forecast_ns,
+        "structure": candidate.structure,
+    }
+
+
+def _rejected(rejected: Rejected, variant: int) -> dict[str, Any]:
+    assert isinstance(rejected.verdict, Infeasible)
+    return {
+        "variant": variant,
+        "structure": rejected.structure,
+        "conflicts": [asdict(conflict) for conflict in rejected.verdict.conflicts],
+    }
+
+
+def _reason(unknown: list[Rejected]) -> str:
+    reasons = sorted({getattr(rejected.verdict, "reason", "") for rejected in unknown})
+    return f"{len(unknown)} structures undecided: {'; '.join(reasons)[:300]}" if unknown else ""
+
+
+def _graph(document: dict[str, Any]) -> KernelGraph:
+    graph: KernelGraph = load(KernelGraph, document)
+    return graph
+
+
+def _profile(payload: dict[str, Any]) -> HardwareProfile:
+    profile: HardwareProfile = load(HardwareProfile, payload["profile"])
+    return profile
+
+
+def _pins(payload: dict[str, Any]) -> Pins:
+    pins: Pins = load(Pins, payload["pins"])
+    return pins
+
+
+def _budget(payload: dict[str, Any]) -> Budget:
+    return Budget(
+        work_limit=int(payload["work_limit"]),
+        wall_seconds=float(payload["wall_seconds"]),
+        seed=int(payload["seed"]),
+    )
