@@ -5,14 +5,15 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from service.tuning import Effort, Event, TuneBudget
+from service.jobs.schemas import EventView
+from service.tuning import Effort
 from service.tuning.toolchain import Stop
 from solver.domain import HardwareProfile, Pins, Verdict
 from solver.profiles import load_profile
 from warpwright.client import Client
+from warpwright.embedded import embedded_client
 from warpwright.graphs import read_graph
 from warpwright.kernel_file import KernelFile, read_kernel_file
-from warpwright.local import tune_here
 from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
 
@@ -35,7 +36,8 @@ def tune(
     measure: bool = True,
     server: str | None = None,
     token: str | None = None,
-    events: Callable[[Event], None] | None = None,
+    fresh: bool = False,
+    events: Callable[[EventView], None] | None = None,
     stop: Stop | None = None,
 ) -> Result:
     """Finds a better schedule for a kernel, here or on a server.
@@ -51,9 +53,10 @@ def tune(
         engine: constraint solver.
         pins: what is fixed beforehand.
         measure: time the candidates when a device of this profile is at hand.
-        server: work there instead of here.
+        server: work there; without one in this process, remembered in the data folder.
         token: access token of the server.
-        events: called with what happens while it happens (local tuning only).
+        fresh: work again, though the answer is known.
+        events: called with what happens while it happens.
         stop: raised from another thread to end early with a partial answer.
 
     Raises:
@@ -64,21 +67,19 @@ def tune(
         kernel if isinstance(kernel, KernelFile) else read_kernel_file(kernel, function=function, settings=settings)
     )
     device = profile if isinstance(profile, HardwareProfile) else load_profile(profile)
-    if server is not None:
-        submission = submission_of(
-            family,
-            device,
-            effort=Effort(effort).value,
-            candidates=candidates,
-            seconds=seconds,
-            engine=engine,
-            pins=pins,
-            measure=measure,
-        )
-        with Client(server, token=token) as client:
-            return tune_there(client, submission, stop=stop)
-    budget = TuneBudget.preset(Effort(effort)).limited(candidates=candidates, wall_seconds=seconds)
-    return tune_here(family, device, budget=budget, engine=engine, pins=pins, measure=measure, events=events, stop=stop)
+    submission = submission_of(
+        family,
+        device,
+        effort=Effort(effort).value,
+        candidates=candidates,
+        seconds=seconds,
+        engine=engine,
+        pins=pins,
+        measure=measure,
+        fresh=fresh,
+    )
+    with Client(server, token=token) if server is not None else embedded_client() as client:
+        return tune_there(client, submission, stop=stop, events=events)
 
 
 def solve(

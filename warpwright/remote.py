@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from pydantic import JsonValue
 
 from service.candidates.schemas import CandidateView
-from service.jobs.schemas import FailureView, JobSubmission, JobView, VariantSubmission
+from service.jobs.schemas import EventView, FailureView, JobSubmission, JobView, VariantSubmission
+from service.pages import encode_cursor
 from service.tuning.toolchain import Stop
 from solver.domain import Certificate, HardwareProfile, Pins, Schedule, documents
 from warpwright.client import Client
@@ -16,7 +17,9 @@ from warpwright.result import Candidate, Failure, Rejected, Result
 
 __all__ = ["result_of_job", "submission_of", "tune_there"]
 
-POLL_SECONDS = 10.0
+POLL_SECONDS = 2.0
+FOREGROUND = 10
+"""Priority of a tuning that somebody is waiting for at a terminal."""
 ENDED = frozenset({"done", "failed", "cancelled"})
 
 
@@ -30,6 +33,7 @@ def submission_of(
     engine: str = "cpsat",
     pins: Pins | None = None,
     measure: bool = True,
+    fresh: bool = False,
 ) -> JobSubmission:
     """The request body for a kernel family; the profile travels as its document, so the server need not know it."""
     body: dict[str, object] = {
@@ -39,6 +43,8 @@ def submission_of(
         "engine": engine,
         "effort": effort,
         "measure": measure,
+        "priority": FOREGROUND,
+        "fresh": fresh,
     }
     if pins is not None and pins != Pins():
         body["pins"] = documents.dump(pins)
@@ -54,7 +60,8 @@ def tune_there(
     submission: JobSubmission,
     *,
     stop: Stop | None = None,
-    progress: Callable[[str], None] | None = None,
+    events: Callable[[EventView], None] | None = None,
+    poll_seconds: float = POLL_SECONDS,
 ) -> Result:
     """Submits a tuning and waits for it. When ``stop`` is raised the job is cancelled, and what is known by then comes back.
 
@@ -63,15 +70,29 @@ def tune_there(
         ServerUnreachable: no answer, after the client's repetitions.
     """
     job = client.submit(submission, key=uuid.uuid4().hex)
+    told = 0
     cancelled = False
-    while job.state.value not in ENDED:
-        if progress is not None:
-            progress(f"job {job.id}: {job.state.value}, {job.done} of {job.total if job.total is not None else '?'}")
+    while True:
+        if events is not None:
+            told = _tell(client, job.id, told, events)
+        if job.state.value in ENDED:
+            return result_of_job(client, job)
         if stop is not None and stop.is_raised() and not cancelled:
             client.cancel(job.id)
             cancelled = True
-        job = client.job(job.id, wait=1.0 if stop is not None else POLL_SECONDS)
-    return result_of_job(client, job)
+        job = client.job(job.id, wait=poll_seconds)
+
+
+def _tell(client: Client, job_id: str, told: int, events: Callable[[EventView], None]) -> int:
+    """Passes on the events after number ``told``; the number of the last one."""
+    cursor = encode_cursor(told) if told else None
+    while True:
+        page = client.log(job_id, cursor=cursor)
+        for event in page.items:
+            events(event)
+            told = event.number
+        if (cursor := page.next) is None:
+            return told
 
 
 def result_of_job(

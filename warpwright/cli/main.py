@@ -52,6 +52,7 @@ def tune(
     measure: Annotated[
         bool, typer.Option("--measure/--no-measure", help="Time candidates when a device is there.")
     ] = True,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Work again, though the answer is known.")] = False,
     server: Server = None,
     token: Token = None,
     json: Json = False,
@@ -61,7 +62,8 @@ def tune(
 
     options = TuneOptions(
         file=file, profile=profile, function=function, settings=tuple(settings or ()), out=out, candidates=candidates,
-        budget=budget, effort=effort, engine=engine, pins=pins, measure=measure, server=server, token=token, json=json,
+        budget=budget, effort=effort, engine=engine, pins=pins, measure=measure, fresh=fresh, server=server,
+        token=token, json=json,
     )  # fmt: skip
     raise typer.Exit(run_tune(options))
 

@@ -1,24 +1,25 @@
-"""Progress of a tuning on stderr: one bar, the phase, what is being built. On a pipe one line a candidate; silent on demand."""
+"""Progress of a tuning on stderr: a bar with the phase; on a pipe one line an event; silent on demand."""
 
 import sys
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from service.tuning import CandidateEnded, Event, PhaseEntered, Proposed, StepStarted, VariantRead
+from service.jobs.schemas import EventView
 
 __all__ = ["TuningProgress"]
 
 
 class TuningProgress:
-    """A context manager that shows events; call it with each. On a pipe it prints one line per ended candidate instead."""
+    """A context manager that shows a job's events; call it with each."""
 
     def __init__(self, title: str, *, silent: bool = False) -> None:
         self._console = Console(stderr=True, quiet=silent)
         self._bar = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -38,29 +39,37 @@ class TuningProgress:
     ) -> None:
         self._bar.stop()
 
-    def __call__(self, event: Event) -> None:
-        """Shows one event."""
-        match event:
-            case PhaseEntered(phase=phase):
-                self._bar.update(self._task, description=f"{self._title}: {phase.value}")
-            case VariantRead(report=report):
-                if report.failure:
-                    self._line(f"variant {report.variant} refused: {report.failure.message}")
-            case Proposed(total=total, rejected=rejected):
-                self._bar.update(self._task, total=total)
-                self._line(f"{total} candidates to build, {rejected} structures proven impossible")
-            case StepStarted():
-                pass
-            case CandidateEnded(candidate=candidate, done=done, total=total):
-                self._bar.update(self._task, completed=done, total=total)
-                seconds = sum(candidate.seconds.values())
-                self._line(
-                    f"[{done}/{total}] {candidate.kind.value} {candidate.id[:12]}: {candidate.outcome.value}, {seconds:.1f} s"
-                )
+    def __call__(self, event: EventView) -> None:
+        """Shows one event; kinds that a newer server may send are passed over."""
+        show = {
+            "state": self._state,
+            "variant": self._variant,
+            "proposed": self._proposed,
+            "candidate": self._candidate,
+        }.get(event.kind)
+        if show is not None:
+            show(event.data)
 
     def note(self, text: str) -> None:
         """Shows what is being waited for."""
         self._bar.update(self._task, description=f"{self._title}: {text}")
+
+    def _state(self, data: dict[str, Any]) -> None:
+        self.note(str(data.get("state", "")))
+
+    def _variant(self, data: dict[str, Any]) -> None:
+        if data.get("failure"):
+            self._line(f"variant {data.get('variant')} refused: {data['failure'].get('message')}")
+
+    def _proposed(self, data: dict[str, Any]) -> None:
+        self._bar.update(self._task, total=data.get("total"))
+        self._line(f"{data.get('total')} candidates to build, {data.get('rejected')} structures proven impossible")
+
+    def _candidate(self, data: dict[str, Any]) -> None:
+        done, total = data.get("done"), data.get("total")
+        self._bar.update(self._task, completed=done, total=total)
+        reason = f": {str(data['message']).splitlines()[0]}" if data.get("message") else ""
+        self._line(f"[{done}/{total}] variant {data.get('variant')} {data.get('kind')}: {data.get('outcome')}{reason}")
 
     def _line(self, text: str) -> None:
         self._console.print(text, style="dim", markup=False, highlight=False)

@@ -9,15 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from service.tuning import Effort, TuneBudget
+from service.tuning import Effort
 from service.tuning.toolchain import Stop
 from solver.domain.errors import WarpwrightError
+from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import kernel_of, pins_of, profile_of
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.render import print_result
 from warpwright.output import write_result
+from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
+
+LOCAL_POLL_SECONDS = 0.3
+REMOTE_POLL_SECONDS = 2.0
 
 __all__ = ["TuneOptions", "exit_code_of_result", "run_tune"]
 
@@ -37,6 +42,7 @@ class TuneOptions:
     engine: str = "cpsat"
     pins: Path | None = None
     measure: bool = True
+    fresh: bool = False
     server: str | None = None
     token: str | None = None
     json: bool = False
@@ -46,27 +52,18 @@ def run_tune(options: TuneOptions) -> ExitCode:
     """Tunes, prints the result, writes ``--out``; the exit code says how it ended."""
     profile = profile_of(options.profile)
     pins = pins_of(options.pins)
-    budget = budget_of(options)
+    effort = effort_of(options.effort)
     with TuningProgress(options.file.name, silent=options.json) as progress, stoppable() as stop:
         progress.note("reading the kernel")
         kernel = kernel_of(options.file, options.function, options.settings)
-        if options.server:
-            from warpwright.client import Client
-            from warpwright.remote import submission_of, tune_there
-
-            submission = submission_of(
-                kernel, profile, effort=options.effort, candidates=options.candidates, seconds=options.budget,
-                engine=options.engine, pins=pins, measure=options.measure,
-            )  # fmt: skip
-            with Client(options.server, token=options.token) as client:
-                result = tune_there(client, submission, stop=stop, progress=progress.note)
-        else:
-            from warpwright.local import tune_here
-
-            result = tune_here(
-                kernel, profile, budget=budget, engine=options.engine, pins=pins, measure=options.measure,
-                events=progress, stop=stop,
-            )  # fmt: skip
+        submission = submission_of(
+            kernel, profile, effort=effort.value, candidates=options.candidates, seconds=options.budget,
+            engine=options.engine, pins=pins, measure=options.measure, fresh=options.fresh,
+        )  # fmt: skip
+        with client_of(options.server, options.token) as client:
+            poll = REMOTE_POLL_SECONDS if options.server else LOCAL_POLL_SECONDS
+            result = tune_there(client, submission, stop=stop, events=progress, poll_seconds=poll)
+        progress.note("writing")
         written = write_result(result, kernel, profile, options.out) if options.out is not None else ()
     if options.json:
         sys.stdout.write(json.dumps(result.to_json()) + "\n")
@@ -77,16 +74,18 @@ def run_tune(options: TuneOptions) -> ExitCode:
     return exit_code_of_result(result)
 
 
-def budget_of(options: TuneOptions) -> TuneBudget:
-    """The named effort, with the numbers that were given in place of its own."""
+def effort_of(name: str) -> Effort:
+    """The named effort.
+
+    Raises:
+        WarpwrightError: ``effort-unknown``.
+    """
     try:
-        effort = Effort(options.effort)
+        return Effort(name)
     except ValueError:
         names = ", ".join(entry.value for entry in Effort)
-        raise WarpwrightError(
-            f"no effort is called {options.effort!r}; there are {names}", code="effort-unknown", place="--effort"
-        ) from None
-    return TuneBudget.preset(effort).limited(candidates=options.candidates, wall_seconds=options.budget)
+        message = f"no effort is called {name!r}; there are {names}"
+        raise WarpwrightError(message, code="effort-unknown", place="--effort") from None
 
 
 def exit_code_of_result(result: Result) -> ExitCode:

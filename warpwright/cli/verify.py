@@ -8,11 +8,11 @@ from pathlib import Path
 from rich.text import Text
 
 from solver.domain import Schedule
-from solver.verify import verify
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import kernel_of, profile_of, read_document
 from warpwright.cli.render import console
 from warpwright.graphs import read_graph
+from warpwright.legality import violations_of
 
 __all__ = ["VerifyOptions", "run_verify"]
 
@@ -34,7 +34,7 @@ def run_verify(options: VerifyOptions) -> ExitCode:
     profile = profile_of(options.profile)
     schedule: Schedule = read_document(options.schedule, Schedule)
     kernel = kernel_of(options.kernel, options.function, options.settings)
-    violations = verify(read_graph(kernel.variants[0].ir, profile), profile, schedule)
+    violations = violations_of(read_graph(kernel.variants[0].ir, profile), profile, schedule)
     if options.json:
         body = [
             {"family": each.family, "rule": each.rule, "message": each.message, "place": each.place}

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import httpx
 
 from service.candidates.schemas import CandidateView
-from service.jobs.schemas import JobSubmission, JobSummary, JobView
+from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
+from service.pages import Page
 from service.profiles.schemas import ProfileSummary, ProfileView
 from warpwright.client import calls
 from warpwright.client.calls import Call
@@ -109,6 +110,10 @@ class AsyncClient:
     async def cancel(self, job_id: str) -> JobView:
         """Asks a job to end; what is known by then stays."""
         return await self.send(calls.cancel_job(job_id))
+
+    async def log(self, job_id: str, *, cursor: str | None = None) -> Page[EventView]:
+        """A page of a job's events, oldest first."""
+        return await self.send(calls.log(job_id, cursor))
 
     async def candidates(self, job_id: str) -> AsyncIterator[CandidateView]:
         """All candidates of a job that have ended."""

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from service.candidates.schemas import CandidateView
-from service.jobs.schemas import JobSubmission, JobSummary, JobView
+from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
 from service.pages import Page
 from service.profiles.schemas import ProfileSummary, ProfileView
 from solver.domain import digest_bytes
@@ -81,6 +81,13 @@ def jobs(params: Mapping[str, Parameter]) -> Call[Page[JobSummary]]:
 def cancel_job(job_id: str) -> Call[JobView]:
     """Asks a job to end; what is known by then stays."""
     return Call("POST", f"/v1/jobs/{quote(job_id, safe='')}:cancel", model(JobView))
+
+
+def log(job_id: str, cursor: str | None) -> Call[Page[EventView]]:
+    """A page of a job's events, oldest first."""
+    return Call(
+        "GET", f"/v1/jobs/{quote(job_id, safe='')}/log", page(EventView), params={"cursor": cursor, "limit": 200}
+    )
 
 
 def candidates(job_id: str, cursor: str | None) -> Call[Page[CandidateView]]:

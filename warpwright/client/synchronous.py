@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import httpx
 
 from service.candidates.schemas import CandidateView
-from service.jobs.schemas import JobSubmission, JobSummary, JobView
+from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
+from service.pages import Page
 from service.profiles.schemas import ProfileSummary, ProfileView
 from warpwright.client import calls
 from warpwright.client.calls import Call
@@ -107,6 +108,10 @@ class Client:
     def cancel(self, job_id: str) -> JobView:
         """Asks a job to end; what is known by then stays."""
         return self.send(calls.cancel_job(job_id))
+
+    def log(self, job_id: str, *, cursor: str | None = None) -> Page[EventView]:
+        """A page of a job's events, oldest first."""
+        return self.send(calls.log(job_id, cursor))
 
     def candidates(self, job_id: str) -> Iterator[CandidateView]:
         """All candidates of a job that have ended."""

@@ -12,10 +12,10 @@ from typing import Any
 from lowering.children import ChildPool, Limits, Returned
 from solver.domain import HardwareProfile, WarpSchedule, digest_text, documents
 from solver.profiles import load_profile
-from solver.verify import verify
 from warpwright.errors import LockError
 from warpwright.graphs import read_kernel, reply_error
 from warpwright.kernel_file import KernelVariant, read_kernel_file
+from warpwright.legality import violations_of
 from warpwright.lock.document import LockEntry, read_lock
 from warpwright.toolchains import tilelang_version
 
@@ -99,7 +99,7 @@ def check_entry(entry: LockEntry, base: Path) -> tuple[KernelVariant, HardwarePr
     graph, ir_hash = read_kernel(variant.ir, profile)
     if ir_hash != entry.ir_hash:
         raise LockError("the kernel has changed since it was locked", code="lock-ir", place=place)
-    if entry.schedule is not None and (broken := verify(graph, profile, entry.schedule)):
+    if entry.schedule is not None and (broken := violations_of(graph, profile, entry.schedule)):
         rules = "; ".join(f"{each.family}: {each.message}" for each in broken[:3])
         raise LockError(f"the locked schedule is illegal: {rules}", code="lock-illegal", place=place)
     return variant, profile

@@ -1,43 +1,57 @@
-"""Local tuning on the stand-in toolchain: the result, the exit codes, the written folder, interruption."""
+"""Tuning with the service in this process, on the stand-in toolchain: results, exit codes, files, interruption."""
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from service.jobs.schemas import EventView
+from service.settings import Settings
 from service.testing.toolchain import StandInToolchain, stand_in_ir
-from service.tuning import CandidateEnded, Event, TuneBudget
 from service.tuning.toolchain import Stop
 from solver.domain import WarpwrightError
 from solver.profiles import load_profile
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.render import print_result
 from warpwright.cli.tune import exit_code_of_result
+from warpwright.client import Client
+from warpwright.embedded import embedded_client
 from warpwright.kernel_file import KernelFile, KernelVariant
-from warpwright.local import tune_here
+from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
 
-BUDGET = TuneBudget(candidates=3, wall_seconds=60.0)
+Tuned = Callable[..., Result]
 
 
 def family(*irs: str) -> KernelFile:
     return KernelFile("toy", tuple(KernelVariant(ir, {"BM": number}) for number, ir in enumerate(irs)))
 
 
-def tuned(*irs: str, device: bool = False, stop: Stop | None = None, events: list[Event] | None = None) -> Result:
-    return tune_here(
-        family(*irs),
-        load_profile("h200"),
-        budget=BUDGET,
-        toolchain=StandInToolchain(device=device),
-        stop=stop,
-        events=events.append if events is not None else None,
-        parallel=1,
-    )
+@pytest.fixture(scope="module")
+def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, Client]]:
+    """Two services in this process: without a device and with one."""
+    made: dict[bool, Client] = {}
+    for device in (False, True):
+        settings = Settings(data=tmp_path_factory.mktemp("data"), slow_artifact_sync=False)
+        made[device] = embedded_client(settings, toolchain=StandInToolchain(device=device))
+    yield made
+    for client in made.values():
+        client.close()
 
 
-def test_the_best_candidate_comes_first_and_baselines_are_among_them() -> None:
+@pytest.fixture
+def tuned(clients: dict[bool, Client]) -> Tuned:
+    def run(*irs: str, device: bool = False, stop: Stop | None = None, events: list[EventView] | None = None) -> Result:
+        submission = submission_of(family(*irs), load_profile("h200"), candidates=3, seconds=60.0, fresh=True)
+        listen = events.append if events is not None else None
+        return tune_there(clients[device], submission, stop=stop, events=listen, poll_seconds=0.05)
+
+    return run
+
+
+def test_the_best_candidate_comes_first_and_baselines_are_among_them(tuned: Tuned) -> None:
     result = tuned(stand_in_ir(schedules=3))
     assert result.best is not None
     assert result.candidates[0] == result.best
@@ -46,59 +60,59 @@ def test_the_best_candidate_comes_first_and_baselines_are_among_them() -> None:
     assert exit_code_of_result(result) is ExitCode.OK
 
 
-def test_parameters_of_the_variant_stand_at_the_candidate() -> None:
+def test_parameters_of_the_variant_stand_at_the_candidate(tuned: Tuned) -> None:
     result = tuned(stand_in_ir(salt="a"), stand_in_ir(salt="b"))
     assert all(entry.params == {"BM": entry.variant} for entry in result.candidates)
 
 
-def test_with_a_device_the_answer_is_measured() -> None:
+def test_with_a_device_the_answer_is_measured(tuned: Tuned) -> None:
     result = tuned(stand_in_ir(schedules=2), device=True)
     assert result.note == "measured"
     assert result.best is not None
     assert result.best.measured_ns is not None
 
 
-def test_infeasible_comes_with_the_families() -> None:
+def test_infeasible_comes_with_the_families(tuned: Tuned) -> None:
     result = tuned(stand_in_ir(infeasible=True))
     assert exit_code_of_result(result) is ExitCode.INFEASIBLE
     assert result.rejected
     assert all(family and message for entry in result.rejected for family, message, _ in entry.conflicts)
 
 
-def test_a_kernel_that_no_schedule_expresses_keeps_its_default() -> None:
+def test_a_kernel_that_no_schedule_expresses_keeps_its_default(tuned: Tuned) -> None:
     result = tuned(stand_in_ir(refuse="not-applicable"))
     assert exit_code_of_result(result) is ExitCode.NOT_APPLICABLE
     assert result.refused_variants[0].code
 
 
-def test_foreign_code_is_refused() -> None:
+def test_foreign_code_is_refused(tuned: Tuned) -> None:
     with pytest.raises(WarpwrightError):
         tuned(stand_in_ir(refuse="foreign-code"))
 
 
-def test_an_interrupted_tuning_gives_what_it_has() -> None:
+def test_an_interrupted_tuning_gives_what_it_has(tuned: Tuned) -> None:
     stop = Stop()
 
-    class Interrupting(list[Event]):
-        def append(self, event: Event) -> None:
+    class Interrupting(list[EventView]):
+        def append(self, event: EventView) -> None:
             super().append(event)
-            if isinstance(event, CandidateEnded):
+            if event.kind == "candidate":
                 stop.raise_flag("interrupted")
 
     seen = Interrupting()
-    result = tuned(stand_in_ir(schedules=3), stop=stop, events=seen)
+    result = tuned(stand_in_ir(schedules=3, seconds=0.3), stop=stop, events=seen)
     assert result.partial
-    assert result.stopped_by == "interrupted"
+    assert result.stopped_by == "cancelled"
     assert exit_code_of_result(result) is ExitCode.PARTIAL
     assert "skipped" in {entry.outcome for entry in result.candidates}
 
 
-def test_nothing_built_is_a_code_of_its_own() -> None:
+def test_nothing_built_is_a_code_of_its_own(tuned: Tuned) -> None:
     result = replace(tuned(stand_in_ir(schedules=1)), best=None)
     assert exit_code_of_result(result) is ExitCode.NOTHING_USABLE
 
 
-def test_the_document_is_json_and_names_its_schema() -> None:
+def test_the_document_is_json_and_names_its_schema(tuned: Tuned) -> None:
     result = tuned(stand_in_ir(schedules=2))
     document = json.loads(json.dumps(result.to_json()))
     assert document["schema"] == "warpwright.tune-result/1"
@@ -107,7 +121,7 @@ def test_the_document_is_json_and_names_its_schema() -> None:
     assert all(entry["schedule"]["schema"] == "warpwright.warp-schedule/1" for entry in scheduled)
 
 
-def test_the_table_shows_every_candidate_and_the_proof(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_shows_every_candidate_and_the_proof(tuned: Tuned, capsys: pytest.CaptureFixture[str]) -> None:
     result = tuned(stand_in_ir(schedules=2))
     print_result(result)
     shown = capsys.readouterr().out
@@ -116,12 +130,12 @@ def test_the_table_shows_every_candidate_and_the_proof(capsys: pytest.CaptureFix
     assert "verified: yes" in shown
 
 
-def test_names_with_markup_are_printed_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_with_markup_are_printed_as_text(tuned: Tuned, capsys: pytest.CaptureFixture[str]) -> None:
     print_result(replace(tuned(stand_in_ir(schedules=1)), kernel="[red]boo[/red]"))
     assert "[red]boo[/red]" in capsys.readouterr().out
 
 
-def test_the_folder_holds_everything(tmp_path: Path) -> None:
+def test_the_folder_holds_everything(tuned: Tuned, tmp_path: Path) -> None:
     from warpwright.output import write_candidates
 
     result = tuned(stand_in_ir(schedules=1))
