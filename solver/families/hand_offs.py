@@ -1,0 +1,120 @@
+"""Storage that one role writes and another touches changes hands through a pipeline, in the scope where the two meet.
+
+TileLang emits no synchronisation and no message for a buffer outside every pipeline (rule book 1.14.4 and 1.14.5; the
+``TODO`` at ``auto_schedule.cc:21-24`` names it). Private storage never changes hands: each role has an instance of its own.
+"""
+
+from solver.domain.kernel import Memory, Op, ScopeKind
+from solver.domain.schedule import Sync
+from solver.domain.verdict import Violation
+from solver.encoding import Encoding
+from solver.families.fact import Fact
+from solver.model import linear
+from solver.problem import WarpProblem
+from solver.reading import PRODUCING, Reading
+from solver.structure import PRIVATE_MEMORIES, item_in, meeting_scope, source_order, structure_of
+
+NAME = "hand_offs"
+
+
+def build(enc: Encoding) -> None:
+    """Infeasible when the placement asks for a hand-off that no pipeline can do."""
+    for conflict in enc.structure.conflicts:
+        enc.model.at_least(linear(constant=0), 1, note=conflict.message)
+
+
+def check(reading: Reading) -> tuple[Violation, ...]:
+    """Looks at every buffer with its accesses by role."""
+    found: list[Violation] = []
+    for buffer in reading.problem.graph.buffers:
+        touching = [op for op in reading.problem.graph.ops if buffer.name in _buffers(op)]
+        writers = [op for op in touching if buffer.name in {access.buffer for access in op.writes}]
+        if buffer.memory in PRIVATE_MEMORIES:
+            _check_private(reading, buffer.name, touching, writers, found)
+            continue
+        for writer in writers:
+            for other in touching:
+                for source in reading.placement.get(writer.id, ()):
+                    for target in reading.placement.get(other.id, ()):
+                        if source != target:
+                            _check_pair(reading, buffer.name, (writer, source), (other, target), found)
+    return tuple(dict.fromkeys(found))
+
+
+def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
+    """Buffers that change hands, with the roles on both sides."""
+    structure = structure_of(problem)
+    notes = [f"{c.buffer} from {c.producer} to {c.consumer} in {c.scope}" for c in structure.channels]
+    notes += [conflict.message for conflict in structure.conflicts]
+    return (Fact("buffers that change hands", len(structure.channels), None, "buffers", note="; ".join(notes)),)
+
+
+def _buffers(op: Op) -> set[str]:
+    return {access.buffer for access in (*op.reads, *op.writes)}
+
+
+def _check_private(
+    reading: Reading, buffer: str, touching: list[Op], writers: list[Op], found: list[Violation]
+) -> None:
+    roles = {role for op in touching for role in reading.placement.get(op.id, ())}
+    if len(roles) < 2:
+        return
+    for op in touching:
+        for role in reading.placement.get(op.id, ()):
+            missing = [writer.id for writer in writers if role not in reading.placement.get(writer.id, ())]
+            if missing and buffer in {access.buffer for access in op.reads}:
+                message = f"{role} reads {buffer} in {op.id}, but {missing[0]} fills another role's instance of it"
+                found.append(Violation(NAME, "private-storage", message, op.id))
+
+
+def _check_pair(
+    reading: Reading, buffer: str, first: tuple[Op, str], second: tuple[Op, str], found: list[Violation]
+) -> None:
+    (writer, source), (other, target) = first, second
+    problem = reading.problem
+    if problem.graph.buffer(buffer).memory is Memory.GLOBAL:
+        message = f"{source} writes global {buffer} in {writer.id}, {target} touches it in {other.id}, unsynchronised"
+        found.append(Violation(NAME, "global-hand-off", message, buffer))
+        return
+    scope = meeting_scope(problem, writer, other)
+    guarding = [p for p in reading.protecting(buffer) if reading.scope_of[p.name] == scope]
+    sides = {side for p in guarding for side in _sides(reading, p.name, scope)}
+    if not guarding or {source, target} != {role for role, _ in sides}:
+        message = (
+            f"{source} writes {buffer} in {writer.id} and {target} touches it in {other.id}, "
+            f"but no pipeline in {scope} stands between them"
+        )
+        found.append(Violation(NAME, "no-pipeline", message, buffer))
+        return
+    producing = (source, True) in sides
+    if (
+        producing
+        and problem.scopes[scope].kind is not ScopeKind.ROOT
+        and _is_older(reading, scope, buffer, other, source)
+    ):
+        message = f"{other.id} uses the {buffer} of an earlier iteration of {scope}; a pipeline hands over this one's"
+        found.append(Violation(NAME, "loop-carried-hand-off", message, buffer))
+
+
+def _sides(reading: Reading, pipeline: str, scope: str) -> set[tuple[str, bool]]:
+    return {
+        (role, instruction.sync in PRODUCING)
+        for (where, role), body in reading.bodies.items()
+        if where == scope
+        for instruction in body
+        if isinstance(instruction, Sync) and instruction.pipeline == pipeline
+    }
+
+
+def _is_older(reading: Reading, scope: str, buffer: str, other: Op, producer: str) -> bool:
+    """Whether the other role's read stands before every one of the producer's accesses in source order."""
+    problem = reading.problem
+    order = [op.id for op in source_order(problem, scope)]
+    filling = [
+        order.index(op.id)
+        for op in source_order(problem, scope)
+        if buffer in _buffers(op) and producer in reading.placement.get(op.id, ())
+    ]
+    reads = buffer in {access.buffer for access in other.reads}
+    same_item = any(item_in(problem, scope, problem.ops[order[n]]) == item_in(problem, scope, other) for n in filling)
+    return reads and not same_item and order.index(other.id) < min(filling)

@@ -1,0 +1,111 @@
+"""A version is free again only when its last user released it: ``acquire(i + depth)`` comes after ``release(i)``.
+
+So the interval is at least the time from a version's refill to its release, divided by the depth; loads are counted with
+the latency they have under load. A value that lives across iterations allows one version only (TileLang would hand out the
+value of ``depth`` iterations ago, rule book 1.14.8), and more versions than iterations are never used. Source: rule book
+1.4, 1.8; literature.md 2.1 (depth = ceil(R / II)); facebookexperimental/triton pull 1804 (versions >= lead + 1).
+"""
+
+from solver.costs import unit_cycles
+from solver.domain.kernel import ROOT, Issue, Unit
+from solver.domain.verdict import Violation
+from solver.encoding import Encoding
+from solver.families.fact import Fact
+from solver.model import Var
+from solver.problem import WarpProblem
+from solver.reading import Reading
+from solver.structure import loop_carried, path_to, structure_of
+from solver.timing import iteration_limit
+
+NAME = "pipeline_depth"
+
+
+def build(enc: Encoding) -> None:
+    """Depth limits of every channel, and for loops the ring of full, release and refill."""
+    model = enc.model
+    for index, channel in enumerate(enc.structure.channels):
+        depth = enc.depth[index]
+        if channel.carried:
+            model.at_most(depth, 1, note=f"{channel.buffer} may have one version only: {channel.carried}")
+        limit = iteration_limit(enc.problem, channel.scope)
+        if limit is not None:
+            model.at_most(depth, limit, note=f"{channel.scope} runs {limit} times")
+        if channel.scope != ROOT:
+            _build_ring(enc, index)
+    for (first, second), literal in enc.merged.items():
+        model.equal(enc.depth[first] - enc.depth[second], 0, when=[literal], note="one pipeline, one depth")
+        for times in (enc.full, enc.release):
+            one, other = times[first], times[second]
+            if one is not None and other is not None:
+                model.equal(one - other, 0, when=[literal], note="one pipeline, one barrier")
+    for scope in enc.loops:
+        for unit in Unit:
+            busy = unit_cycles(enc.problem, scope.id, unit)
+            if busy:
+                model.at_least(enc.interval[scope.id], busy, note=f"{unit.value} is busy {busy} cycles an iteration")
+
+
+def _build_ring(enc: Encoding, index: int) -> None:
+    model, channel = enc.model, enc.structure.channels[index]
+    full, release, latency = enc.full[index], enc.release[index], enc.problem.device.barrier_latency_cycles
+    assert full is not None
+    assert release is not None
+    interval = enc.interval[channel.scope]
+    filled_late = enc.skew(channel.scope, channel.producer)
+    freed_late = enc.skew(channel.scope, channel.consumer)
+    for item in channel.writes:
+        start = enc.start[channel.scope, channel.producer, item]
+        model.at_least(full - start - enc.arrival(channel.producer, item) - filled_late, 0)
+        for depth, literal in enc.depth_is[index].items():
+            refill = start + depth * interval - release
+            model.at_least(refill, latency, when=[literal], note=f"refill of {channel.buffer} after its release")
+    for item in channel.reads:
+        start = enc.start[channel.scope, channel.consumer, item]
+        model.at_least(start - full, latency, note=f"{item} waits for {channel.buffer}")
+        model.at_least(release - start - enc.stream(channel.consumer, item) - freed_late, 0)
+        for late in _results_in_flight(enc, channel.scope, channel.consumer, item):
+            model.at_least(release - late - freed_late, 1, note=f"{item} reads {channel.buffer} until its wait")
+
+
+def _results_in_flight(enc: Encoding, scope: str, role: str, item: str) -> list[Var]:
+    """Start of the wait operation that an asynchronous product needs before its operands are free."""
+    op = enc.problem.ops.get(item)
+    if op is None or op.gemm is None or op.gemm.waits or op.issue is Issue.BLOCKING:
+        return []
+    after = enc.structure.body(scope, role)[enc.structure.body(scope, role).index(item) + 1 :]
+    waits = [x for x in after if x in enc.problem.ops and enc.problem.ops[x].kind == "wait"]
+    return [enc.start[scope, role, waits[0]]] if waits else []
+
+
+def check(reading: Reading) -> tuple[Violation, ...]:
+    """Depth of every pipeline against carried values and the number of iterations."""
+    found: list[Violation] = []
+    for pipeline in reading.schedule.pipelines:
+        scope = reading.scope_of.get(pipeline.name, ROOT)
+        if scope not in reading.problem.scopes:
+            continue
+        for buffer in pipeline.buffers:
+            reason = loop_carried(reading.problem, buffer, scope)
+            if reason and pipeline.depth > 1:
+                message = f"{pipeline.name} has depth {pipeline.depth}, but {buffer} may have one version: {reason}"
+                found.append(Violation(NAME, "loop-carried", message, buffer))
+        limit = iteration_limit(reading.problem, scope)
+        if limit is not None and pipeline.depth > limit:
+            message = f"{pipeline.name} has depth {pipeline.depth}; {scope} runs {limit} times, the rest is never used"
+            found.append(Violation(NAME, "deeper-than-trips", message, pipeline.name))
+    return tuple(found)
+
+
+def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
+    """Versions of each channel against the most that make sense."""
+    facts = []
+    for channel in structure_of(problem).channels:
+        limit = iteration_limit(problem, channel.scope)
+        limit = 1 if channel.carried else limit
+        used = 1
+        if reading is not None:
+            inside = [p for p in reading.protecting(channel.buffer) if reading.scope_of[p.name] == channel.scope]
+            used = inside[0].depth if inside else 1
+        note = channel.carried or f"in {'the root' if len(path_to(problem, channel.scope)) == 1 else channel.scope}"
+        facts.append(Fact(f"depth of {channel.buffer}", used, limit, "versions", note=note))
+    return tuple(facts)

@@ -1,0 +1,78 @@
+"""Tensor memory is allocated in columns: a power of two, at least 32, over 128 lanes, 512 in all, versions included.
+
+Source: rule book 1.11; TileLang 0.1.15 wheel, ``src/cuda/transform/lower_shared_tmem.cc:131-145, 334-337, 509-515``.
+"""
+
+from math import prod
+
+from solver.domain.kernel import Buffer, Memory
+from solver.domain.verdict import Violation
+from solver.encoding import Encoding
+from solver.families.fact import Fact
+from solver.families.shared_memory import versions
+from solver.model import linear
+from solver.problem import WarpProblem
+from solver.reading import Reading
+
+NAME = "tensor_memory"
+CELL_BYTES = 4
+
+
+def tensor_buffers(problem: WarpProblem) -> tuple[Buffer, ...]:
+    """Buffers in tensor memory."""
+    return tuple(buffer for buffer in problem.graph.buffers if buffer.memory is Memory.TENSOR)
+
+
+def columns(problem: WarpProblem, buffer: Buffer, count: int) -> int:
+    """Columns that ``count`` versions allocate."""
+    lanes = max(problem.device.tensor_lanes, 1)
+    rows = min(buffer.shape[0], lanes) if buffer.shape else lanes
+    needed = count * -(-buffer.bytes // (CELL_BYTES * rows))
+    return max(problem.device.tensor_minimum_columns, 1 << (needed - 1).bit_length())
+
+
+def build(enc: Encoding) -> None:
+    """Columns of all buffers with their versions; no lane beyond the last."""
+    problem, model, total = enc.problem, enc.model, linear()
+    for buffer in tensor_buffers(problem):
+        lanes = prod(buffer.shape[:1])
+        model.at_most(linear(constant=lanes), problem.device.tensor_lanes, note=f"{buffer.name} has {lanes} rows")
+        channels = [n for n, c in enumerate(enc.structure.channels) if c.buffer == buffer.name]
+        if not channels:
+            total += columns(problem, buffer, 1)
+            continue
+        held = model.integer(f"columns of {buffer.name}", 0, 1 << 20)
+        count = versions(enc, channels)
+        most = prod(max(enc.depth_is[n]) for n in channels)
+        is_count = {n: model.boolean(f"{buffer.name} has {n} versions") for n in range(1, most + 1)}
+        model.exactly_one(list(is_count.values()))
+        for n, literal in is_count.items():
+            model.equal(count, n, when=[literal])
+            model.equal(held, min(columns(problem, buffer, n), 1 << 20), when=[literal])
+        total += held
+    limit = problem.device.tensor_columns
+    model.at_most(total, limit, note=f"tensor memory within {limit} columns")
+
+
+def check(reading: Reading) -> tuple[Violation, ...]:
+    """Lanes of each buffer, columns of all."""
+    found, problem, total = [], reading.problem, 0
+    for buffer in tensor_buffers(problem):
+        if prod(buffer.shape[:1]) > problem.device.tensor_lanes:
+            message = f"{buffer.name} has {buffer.shape[0]} rows; there are {problem.device.tensor_lanes} lanes"
+            found.append(Violation(NAME, "too-many-lanes", message, buffer.name))
+        total += columns(problem, buffer, reading.versions(buffer.name))
+    if total > problem.device.tensor_columns:
+        message = f"{total} columns of tensor memory; there are {problem.device.tensor_columns}"
+        found.append(Violation(NAME, "too-many-columns", message))
+    return tuple(found)
+
+
+def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
+    """Columns by buffer, for kernels that use tensor memory."""
+    if not tensor_buffers(problem):
+        return ()
+    count = (lambda name: 1) if reading is None else reading.versions
+    held = tuple((b.name, columns(problem, b, count(b.name))) for b in tensor_buffers(problem))
+    used = sum(amount for _, amount in held)
+    return (Fact("tensor memory", used, problem.device.tensor_columns, "columns", held),)

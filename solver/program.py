@@ -1,0 +1,113 @@
+"""Which items of one role's body must keep their order, and why.
+
+Dependences inside one role's stream come from the graph. Those through a buffer that a pipeline of this very scope protects
+hold inside an iteration only: across iterations its versions are handed over by the pipeline. Waits order what is in flight.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from solver.domain.kernel import Issue, Op, OpKind
+from solver.problem import WarpProblem
+from solver.structure import path_to
+
+__all__ = ["Ordering", "Placed", "orderings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """``first`` of iteration i comes before ``second`` of iteration i + distance in the role's stream."""
+
+    first: str
+    second: str
+    distance: int
+    why: str
+    waits_for_result: bool = False
+
+
+class Placed(Protocol):
+    """What the rules need to know of a placement, solved or finished."""
+
+    @property
+    def placement(self) -> Mapping[str, tuple[str, ...]]:
+        """Roles of each operation."""
+        ...
+
+    def body(self, scope: str, role: str) -> tuple[str, ...]:
+        """Items of a role's body, in source order."""
+        ...
+
+    def protected(self, scope: str) -> frozenset[str]:
+        """Buffers that a pipeline of this scope protects."""
+        ...
+
+
+def orderings(problem: WarpProblem, placed: Placed, scope: str, role: str) -> tuple[Ordering, ...]:
+    """All orderings that bind one role's body in one scope."""
+    items = placed.body(scope, role)
+    inside, protected = set(items), placed.protected(scope)
+    found = []
+    for dependence in problem.graph.dependences:
+        if dependence.scope != scope or dependence.source == dependence.target:
+            continue
+        if dependence.source not in inside or dependence.target not in inside:
+            continue
+        if dependence.buffer in protected and dependence.distance > 0:
+            continue
+        pair = (dependence.source, dependence.target)
+        if not all(_touches(problem, placed, item, role, dependence.buffer) for item in pair):
+            continue
+        why = f"{dependence.hazard.value} on {dependence.buffer}"
+        late = _in_flight(problem, dependence.source) is not None and problem.ops.get(dependence.target) is not None
+        late = late and problem.ops[dependence.target].kind is OpKind.WAIT
+        found.append(Ordering(*pair, dependence.distance, why, late))
+    found += _scalars(problem, items)
+    found += _waits(problem, items)
+    return tuple(dict.fromkeys(found))
+
+
+def _touches(problem: WarpProblem, placed: Placed, item: str, role: str, buffer: str) -> bool:
+    if item in problem.ops:
+        return True
+    return any(
+        role in placed.placement.get(op.id, ())
+        and buffer in {access.buffer for access in (*op.reads, *op.writes)}
+        and item in path_to(problem, op.scope)
+        for op in problem.graph.ops
+    )
+
+
+def _in_flight(problem: WarpProblem, item: str) -> Op | None:
+    op = problem.ops.get(item)
+    if op is None or op.gemm is None or op.gemm.waits or op.issue is Issue.BLOCKING:
+        return None
+    return op
+
+
+def _scalars(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:
+    binding = {problem.ops[item].binds: item for item in items if item in problem.ops and problem.ops[item].binds}
+    return [
+        Ordering(binding[scalar], item, 0, f"it uses {scalar}")
+        for item in items
+        if item in problem.ops
+        for scalar in problem.ops[item].uses_scalars
+        if scalar in binding and binding[scalar] != item
+    ]
+
+
+def _waits(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:
+    """An asynchronous product comes before its wait, and users of its result after it."""
+    found = []
+    for n, item in enumerate(items):
+        op = _in_flight(problem, item)
+        waits = [x for x in items[n + 1 :] if x in problem.ops and problem.ops[x].kind is OpKind.WAIT]
+        if op is None or not waits:
+            continue
+        found.append(Ordering(item, waits[0], 0, "its wait", waits_for_result=True))
+        results = {access.buffer for access in op.writes}
+        for user in items[items.index(waits[0]) + 1 :]:
+            other = problem.ops.get(user)
+            if other is not None and results & {access.buffer for access in (*other.reads, *other.writes)}:
+                found.append(Ordering(waits[0], user, 0, f"the result of {item}"))
+    return found

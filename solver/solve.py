@@ -1,0 +1,178 @@
+"""Solve: problem in, verdict out. Nothing leaves without the verifier's word, and "infeasible" is doubted before it is said."""
+
+import logging
+from collections.abc import Callable
+
+from solver.baseline import baselines
+from solver.bounds import lower_bounds
+from solver.costs import unit_cycles
+from solver.decode import decode
+from solver.domain.kernel import Unit
+from solver.domain.schedule import WarpSchedule
+from solver.domain.verdict import (
+    Bound,
+    Certificate,
+    Conflict,
+    Feasible,
+    Infeasible,
+    ProvenOptimal,
+    Unknown,
+    Verdict,
+)
+from solver.encoding import Encoding, declare
+from solver.engines import Budget, EngineResult, EngineStatus
+from solver.engines import engine as engine_named
+from solver.families import FAMILIES
+from solver.families.pinning import PREFIX
+from solver.families.shared_memory import aligned_bytes, holders
+from solver.objective import objectives
+from solver.problem import WarpProblem
+from solver.reading import Reading
+from solver.timing import loop_times
+from solver.verify import expected, violations
+
+__all__ = ["build_model", "solve"]
+
+log = logging.getLogger("solver.solve")
+
+Progress = Callable[[Feasible], None]
+
+
+def build_model(problem: WarpProblem) -> Encoding:
+    """The complete model of a problem: variables, every family under its label, objectives."""
+    bounds = {scope: found[0].cycles for scope, found in lower_bounds(problem).items()}
+    enc = declare(problem, bounds)
+    for family in FAMILIES:
+        if family.name not in problem.relaxed:
+            with enc.model.family(family.name):
+                family.build(enc)
+    enc.model.minimize(*objectives(enc))
+    return enc
+
+
+def solve(
+    problem: WarpProblem,
+    *,
+    engine: str = "cpsat",
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+) -> Verdict:
+    """The best schedule of a problem under the objective's levels, with its certificate.
+
+    Args:
+        problem: A closed problem.
+        engine: Name of an engine of :mod:`solver.engines`.
+        budget: Deterministic work first, wall clock as the backstop.
+        progress: Gets every better verified schedule while the search runs, so that a killed solve leaves its best one.
+    """
+    limits = budget or Budget()
+    solver = engine_named(engine)
+    enc = build_model(problem)
+
+    def improved(values: tuple[int, ...]) -> None:
+        schedule = decode(enc, values)
+        if progress is not None and not violations(problem, schedule):
+            partial = EngineResult(EngineStatus.FEASIBLE, values, (), (), (), 0, "still searching")
+            progress(Feasible(schedule, _certificate(problem, schedule, partial, solver.name, solver.version, limits)))
+
+    result = solver.solve(enc.model, limits, on_solution=improved if progress is not None else None)
+    if result.status is EngineStatus.INFEASIBLE:
+        return _infeasible(problem, enc, result, engine)
+    if result.values is None:
+        return Unknown(result.reason, engine, result.work)
+    schedule = decode(enc, result.values)
+    broken = violations(problem, schedule)
+    if broken:
+        log.error("%s answered with a schedule that breaks %s: %s", engine, broken[0].rule, broken[0].message)
+        return Unknown(
+            f"the answer broke {broken[0].family}/{broken[0].rule}: {broken[0].message}", engine, result.work
+        )
+    certificate = _certificate(problem, schedule, result, solver.name, solver.version, limits)
+    proven = result.status is EngineStatus.OPTIMAL or (
+        certificate.initiation_interval_cycles is not None and certificate.gap_cycles == 0
+    )
+    return ProvenOptimal(schedule, certificate) if proven else Feasible(schedule, certificate)
+
+
+def _certificate(
+    problem: WarpProblem, schedule: WarpSchedule, result: EngineResult, name: str, version: str, budget: Budget
+) -> Certificate:
+    reading = Reading(problem, schedule)
+    claims = expected(problem, schedule)
+    times = loop_times(reading)
+    bounds = lower_bounds(problem)
+    interval = times[0].interval if times else None
+    known = bounds[times[0].scope] if times else (Bound(0, "time:no loop"),)
+    lower = known[0]
+    if interval is not None and lower.cycles < interval and result.status is EngineStatus.OPTIMAL:
+        lower = Bound(interval, f"search:{name} proved that no schedule has a shorter interval")
+    return Certificate(
+        initiation_interval_cycles=interval,
+        lower_bound=lower,
+        gap_cycles=0 if interval is None else interval - lower.cycles,
+        schedule_length_cycles=times[0].length if times else 0,
+        on_chip_bytes=int(str(claims["on_chip_bytes"])),
+        synchronisations=int(str(claims["synchronisations"])),
+        engine=name,
+        engine_version=version,
+        seed=budget.seed,
+        work=result.work,
+        work_limit=budget.work_limit,
+        constraint_set=problem.constraint_set,
+        problem_digest=problem.digest,
+        profile_digest=problem.profile_digest,
+        verified=True,
+        binding=binding(reading),
+        bounds=known,
+    )
+
+
+def binding(reading: Reading) -> tuple[str, ...]:
+    """Resources with no room left: units busy for the whole interval, memory that holds no further version, full pools."""
+    problem, found = reading.problem, []
+    for time in loop_times(reading)[:1]:
+        found += [f"{unit.value}" for unit in Unit if unit_cycles(problem, time.scope, unit) >= time.interval]
+    used = sum(amount for _, amount in holders(reading))
+    rings = [p for p in reading.schedule.pipelines if reading.scope_of[p.name] in problem.scopes]
+    rings = [p for p in rings if problem.scopes[reading.scope_of[p.name]].parent is not None]
+    for pipeline in rings:
+        sizes = [problem.graph.buffer(name) for name in pipeline.buffers]
+        more = sum(aligned_bytes(buffer) for buffer in sizes if buffer.memory == "shared")
+        if used + more > problem.device.shared_bytes_per_block:
+            found.append("shared_memory")
+            break
+    for family in FAMILIES:
+        if family.name == "register_pool":
+            pool = family.explain(problem, reading)[0]
+            step = 128 * problem.device.setmaxnreg_step
+            if pool.slack is not None and pool.slack < step:
+                found.append("register_pool")
+    return tuple(found)
+
+
+def _infeasible(problem: WarpProblem, enc: Encoding, result: EngineResult, engine: str) -> Verdict:
+    """The conflicts of a core; withheld when a schedule that the verifier accepts says otherwise (OR-Tools issue 3842)."""
+    for schedule in baselines(problem):
+        if not violations(problem, schedule):
+            log.error("%s called a problem infeasible that has a verified schedule; digest %s", engine, problem.digest)
+            reason = "the engine says infeasible, but the verifier accepts a simple schedule: answer withheld"
+            return Unknown(reason, engine, result.work)
+    return Infeasible(conflicts(problem, enc, result.core), engine)
+
+
+def conflicts(problem: WarpProblem, enc: Encoding, core: tuple[str, ...]) -> tuple[Conflict, ...]:
+    """A core as conflicts with numbers: each family says what it needs and what there is."""
+    known = {family.name: family for family in FAMILIES}
+    found: list[Conflict] = []
+    for name in core or tuple(known):
+        if name.startswith(PREFIX):
+            found.append(Conflict("pins", f"pinned: {name.removeprefix(PREFIX)}", "drop this pin", name))
+            continue
+        if name == "hand_offs" and enc.structure.conflicts:
+            found += enc.structure.conflicts
+            continue
+        facts = known[name].explain(problem, None) if name in known else ()
+        notes = [c.note for c in enc.model.constraints if c.family == name and c.note]
+        message = "; ".join(str(fact) for fact in facts) or (notes[0] if notes else name)
+        found.append(Conflict(name, message))
+    return tuple(found)
