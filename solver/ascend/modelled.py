@@ -5,7 +5,8 @@ set. Propagation at the root gives the variables finite domains. A modular offse
 II; nothing else in the model multiplies.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from solver.ascend.bounds import clique_bound, clique_tasks, issue_bound
 from solver.ascend.families import build_network
@@ -28,19 +29,20 @@ class _Built:
     starts: list[Var]
     versions: list[Var]
 
-    def values(self, plan: Plan) -> list[int]:
-        """A value a variable from a plan, to start an engine from."""
-        known = {f"start {t}": s for t, s in enumerate(plan.starts)}
-        known |= {f"versions {b}": n for b, n in enumerate(plan.versions)}
-        known |= {f"offset {x}": q for x, q in enumerate(plan.choice.offsets)}
-        return [known.get(v.name, v.lo) for v in self.model.variables]
 
-
-def model_at(search: Search, state: State, *, objective: bool, least_length: int = 0) -> _Built:
+def model_at(
+    search: Search,
+    state: State,
+    *,
+    objective: bool,
+    least_length: int = 0,
+    offsets: Sequence[int] | None = None,
+) -> _Built:
     """The model of a network at the state's interval, inside the state's bounds.
 
     Starts are relative to task 0, or absolute when the network has an origin. ``least_length`` is a proven bound of the
-    schedule length, added as a redundant constraint: it lets an engine stop at a plan that reaches it.
+    schedule length, added as a redundant constraint: it lets an engine stop at a plan that reaches it. ``offsets`` fixes
+    the modular offset of every exclusion, which leaves plain difference constraints.
     """
     model, network, interval = Model(), search.network, state.interval
     reference = 0 if search.origin is None else search.origin
@@ -61,7 +63,7 @@ def model_at(search: Search, state: State, *, objective: bool, least_length: int
         with model.family(version.family):
             gap = starts[version.target] - starts[version.source] + interval * versions[version.buffer]
             model.at_least(gap, version.lag, note=f"{version.source}->{version.target}, buffer {version.buffer}")
-    _exclusions(model, search, state, starts)
+    _exclusions(model, search, state, starts, offsets)
     _stages(model, search, state, starts)
     for capacity in network.capacities:
         with model.family("memory_capacity"):
@@ -75,8 +77,8 @@ def model_at(search: Search, state: State, *, objective: bool, least_length: int
     return _Built(model, starts, versions)
 
 
-def _exclusions(model: Model, search: Search, state: State, starts: list[Var]) -> None:
-    low, high = search.offset_bounds(state)
+def _exclusions(model: Model, search: Search, state: State, starts: list[Var], offsets: Sequence[int] | None) -> None:
+    low, high = search.offset_bounds(state) if offsets is None else (list(offsets), list(offsets))
     interval = state.interval
     for x, pair in enumerate(search.network.exclusions):
         with model.family(pair.family):
@@ -119,8 +121,9 @@ def _ends(model: Model, search: Search, starts: list[Var]) -> tuple[Var, Var]:
 def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget) -> Optimum:
     """Interval, bytes and length with an engine of :mod:`solver.engines`; bounds and bisection as in the exact search.
 
-    Each solve starts from the plan of a short exact search where that finds one: the engine then repeats the check and
-    owns the proof, instead of searching cyclic orders, at which linear propagation is weak.
+    Cyclic orders are where linear propagation is weak, so a short exact search proposes them first: the engine then solves
+    the difference constraints that they leave, and the whole model only where that does not reach the bounds. That an
+    interval has no schedule is always the engine's own verdict on the whole model, or propagation's.
     """
     network = build_network(problem)
     network.arcs += symmetry_arcs(problem, network)
@@ -140,8 +143,8 @@ def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget) -> Opt
         status, plan = EngineStatus.INFEASIBLE, None
         if state is not None:
             plan = _hint(search, state)
-            built = model_at(search, state, objective=False)
-            result = solver.solve(built.model, budget, _values(built, search, plan))
+            offsets = None if plan is None else plan.choice.offsets
+            result = solver.solve(model_at(search, state, objective=False, offsets=offsets).model, budget)
             status, work = result.status, work + result.work
         if status in (EngineStatus.OPTIMAL, EngineStatus.FEASIBLE):
             top, best = trial, plan
@@ -170,14 +173,6 @@ def _hint(search: Search, state: State) -> Plan | None:
         if plan is not None:
             return plan
     return None
-
-
-def _values(built: _Built, search: Search, plan: Plan | None) -> list[int] | None:
-    """The plan as values: starts relative to task 0 where the model's are."""
-    if plan is None:
-        return None
-    shift = plan.starts[0] if search.origin is None else 0
-    return built.values(Plan(tuple(s - shift for s in plan.starts), plan.versions, plan.choice))
 
 
 def optimise_straight_with_engine(problem: StraightProblem, name: str, budget: Budget) -> Optimum:
@@ -220,8 +215,28 @@ def _levels(
         state = search.root(interval, bytes_limit=limit) or state
         best, _, _, _ = shortest(search, state, interval, best, limit, clique, problem.iis, Limits())
     least = length_bound(state, search.network.lengths, clique, problem.iis)
-    built = model_at(search, state, objective=True, least_length=least)
-    result = adapter.solve(built.model, budget, _values(built, search, best))
+    offsets = None if best is None else best.choice.offsets
+    built = model_at(search, state, objective=True, least_length=least, offsets=offsets)
+    result = adapter.solve(built.model, budget)
+    fewest = problem.bytes_of(state.low)
+    closed = result.objectives == ((fewest, least) if fewest else (least,))
+    if offsets is not None and not closed:
+        work += result.work
+        hint = (
+            None
+            if result.values is None
+            else dict(zip((v.name for v in built.model.variables), result.values, strict=True))
+        )
+        built = model_at(search, state, objective=True, least_length=least)
+        values = None if hint is None else [hint[v.name] for v in built.model.variables]
+        short = Budget(work_limit=budget.work_limit // 10, wall_seconds=budget.wall_seconds / 10, seed=budget.seed)
+        whole = adapter.solve(built.model, short, values)
+        if whole.values is not None and (result.values is None or whole.objectives <= result.objectives):
+            result = whole
+        else:
+            built = model_at(search, state, objective=True, least_length=least, offsets=offsets)
+            closed = False
+            result = replace(result, status=EngineStatus.FEASIBLE)
     work += result.work
     if result.values is None:
         return _nothing(bounds, False, work)
@@ -232,7 +247,7 @@ def _levels(
     plan = Plan(tuple(starts), versions, Choice((), versions, ()))
     bytes_used = problem.bytes_of(versions)
     length = max(s + lat for s, lat in zip(starts, problem.latencies, strict=True)) - min(starts)
-    optimal = result.status is EngineStatus.OPTIMAL
+    optimal = closed or result.status is EngineStatus.OPTIMAL
     return Optimum(
         plan,
         interval,
