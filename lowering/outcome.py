@@ -149,13 +149,14 @@ def _refused(code: str, message: str) -> Outcome:
     return Outcome(kind, _short(message), (code,))
 
 
-_REFUSALS = {
+_REFUSALS: dict[str, OutcomeKind] = {
     "unknown-task": OutcomeKind.INFRASTRUCTURE,
     "toolchain-missing": OutcomeKind.NOT_APPLICABLE,
     "device-missing": OutcomeKind.NOT_APPLICABLE,
     "device-lost": OutcomeKind.DEVICE_LOST,
     "device-busy": OutcomeKind.CONTENDED,
     "reference-failed": OutcomeKind.REFERENCE_FAILED,
+    "kernel-faulted": OutcomeKind.CRASHED,
     "launch-failed": OutcomeKind.LAUNCH_FAILED,
     "artifact-damaged": OutcomeKind.INFRASTRUCTURE,
     "wrong-arch": OutcomeKind.NOT_APPLICABLE,

@@ -58,6 +58,13 @@ class ChildPool:
         finally:
             self._slots.release()
 
+    def retire(self) -> None:
+        """Ends the idle children: the next task gets a fresh process (after a broken device context, say)."""
+        with self._lock:
+            children, self._idle = self._idle, []
+        for child in children:
+            child.close()
+
     def close(self) -> None:
         """Ends all children, busy ones included."""
         with self._lock:

@@ -54,7 +54,13 @@ def kill_tree(pid: int, marker: str, *, patience_seconds: float = 5.0) -> bool:
 
 
 def kill_descendants(pid: int, marker: str, *, patience_seconds: float = 5.0) -> bool:
-    """Ends what a finished task left running but spares the warm child itself."""
+    """Ends what a finished task left running but spares the warm child itself.
+
+    The child has adopted every orphan, so the family is all there is; the costly scan of all processes is not needed.
+    """
+    left = {process.pid for process in _family(pid)} - {pid}
+    if not any(_alive(member) for member in left):
+        return True
     return _kill(pid, marker, spare=pid, patience_seconds=patience_seconds)
 
 

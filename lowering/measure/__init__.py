@@ -1,0 +1,28 @@
+"""Times that can be trusted: correctness first, a named protocol, one child a device (docs/decisions/0032-protocol-gpu-1.md).
+
+The parent's side is :func:`measure_all`; torch is imported in the device's child only.
+"""
+
+from lowering.measure.device import Conditions, DeviceFacts
+from lowering.measure.libraries import yardstick
+from lowering.measure.protocol import GPU_1, PROTOCOLS, Protocol
+from lowering.measure.result import Measured, Rounds
+from lowering.measure.runner import Job
+from lowering.measure.session import MeasureReport, measure_all
+from lowering.measure.statistics import Summary, Verdict
+
+__all__ = [
+    "GPU_1",
+    "PROTOCOLS",
+    "Conditions",
+    "DeviceFacts",
+    "Job",
+    "MeasureReport",
+    "Measured",
+    "Protocol",
+    "Rounds",
+    "Summary",
+    "Verdict",
+    "measure_all",
+    "yardstick",
+]

@@ -1,0 +1,145 @@
+"""The device port: what the runner needs of a GPU, an NPU or a simulation. One process, one device, one caller."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lowering.compile.result import Argument, CompiledKernel
+from solver.domain.errors import WarpwrightError
+
+__all__ = [
+    "Buffers",
+    "Comparison",
+    "Conditions",
+    "Device",
+    "DeviceFacts",
+    "DeviceLost",
+    "DeviceMissing",
+    "KernelFaulted",
+    "LaunchFailed",
+    "Loaded",
+]
+
+Loaded = Any
+"""A loaded kernel; only the device that loaded it knows what it is."""
+
+Buffers = Any
+"""Device memory of one set of arguments; only the device knows what it is."""
+
+
+class DeviceMissing(WarpwrightError):
+    """There is no such device, driver or library here; the message names what is missing."""
+
+    code = "device-missing"
+
+
+class LaunchFailed(WarpwrightError):
+    """The driver refused the kernel; the device is as before."""
+
+    code = "launch-failed"
+
+
+class KernelFaulted(WarpwrightError):
+    """The kernel broke the context (illegal address, trap, ...): this process is of no more use, the device is."""
+
+    code = "kernel-faulted"
+
+
+class DeviceLost(WarpwrightError):
+    """The device itself failed: memory error, off the bus, driver gone."""
+
+    code = "device-lost"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """What does not change while we measure. ``arch`` is the base architecture, ``sm_90`` for compute capability 9.0."""
+
+    name: str
+    arch: str
+    index: int
+    uuid: str
+    multiprocessors: int
+    memory_bytes: int
+    l2_bytes: int
+    driver: str
+    software: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What does change. None where the device does not say; ``foreign_processes`` None when it cannot be known."""
+
+    sm_clock_mhz: int | None = None
+    memory_clock_mhz: int | None = None
+    power_watts: float | None = None
+    power_limit_watts: float | None = None
+    temperature_celsius: int | None = None
+    throttle: tuple[str, ...] = ()
+    foreign_processes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Difference of one output from the reference: relative error in norm, of the whole and of the worst block.
+
+    ``unwritten`` counts elements that still hold the poison, or are not finite where the reference is.
+    """
+
+    argument: str
+    dtype: str
+    relative_error: float
+    worst_block_error: float
+    unwritten: int
+
+
+class Device(Protocol):
+    """See the module's docstring. Launches are asynchronous; errors may surface at :meth:`synchronize` only."""
+
+    def facts(self) -> DeviceFacts:
+        """What the device is."""
+        ...
+
+    def conditions(self) -> Conditions:
+        """Clocks, power, temperature and other processes, now."""
+        ...
+
+    def canary(self) -> bool:
+        """Runs a small computation of known result on the device; False when it is wrong."""
+        ...
+
+    def load(self, kernel: CompiledKernel) -> Loaded:
+        """Loads a shared object (or a library call); LaunchFailed when the driver refuses its resources."""
+        ...
+
+    def inputs(self, arguments: Sequence[Argument], seed: int) -> Buffers:
+        """Fresh buffers for all arguments, inputs drawn from ``seed``, outputs poisoned."""
+        ...
+
+    def poison(self, buffers: Buffers, salt: int) -> None:
+        """Fills outputs with NaN (or a pattern that depends on ``salt``), and restores arguments that are read and written."""
+        ...
+
+    def launch(self, kernel: Loaded, buffers: Buffers) -> None:
+        """Starts the kernel once; LaunchFailed when the driver refuses at once."""
+        ...
+
+    def synchronize(self) -> None:
+        """Waits for all work; KernelFaulted or DeviceLost by the driver's error number."""
+        ...
+
+    def outputs(self, buffers: Buffers) -> Any:
+        """A copy of the outputs."""
+        ...
+
+    def compare(self, found: Any, expected: Any, arguments: Sequence[Argument], block: int) -> tuple[Comparison, ...]:
+        """Differences of two copies, one for each output."""
+        ...
+
+    def warm_up(self, kernel: Loaded, buffers: Buffers, milliseconds: float) -> None:
+        """Launches back to back for about this long."""
+        ...
+
+    def timed(self, kernel: Loaded, buffers: Buffers, runs: int, *, flush: bool) -> list[float]:
+        """Device times in nanoseconds of ``runs`` launches, the L2 cache flushed before each."""
+        ...

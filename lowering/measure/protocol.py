@@ -1,0 +1,85 @@
+"""Protocol: how a time is taken, as a named frozen value that is part of a result's identity.
+
+Any change of a number here changes what a time means, so it needs a new name; a test holds each name to its digest.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+
+from solver.domain.identity import digest_text
+
+__all__ = ["GPU_1", "PROTOCOLS", "Protocol"]
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """Times are of single launches between two device events, the L2 cache flushed before each, after a warm-up by time."""
+
+    name: str
+    warmup_ms: float
+    runs_minimum: int
+    runs_maximum: int
+    timed_ms: float
+    """Device time after which no further run starts, once ``runs_minimum`` are there."""
+    flush_l2: bool
+    noise_limit: float
+    """Spread over median above which a result is called noisy, when the run limit ended the sampling."""
+    finalist_margin: float
+    """Who is at most this much slower than the fastest is measured again, interleaved."""
+    finalists_maximum: int
+    rounds: int
+    runs_per_round: int
+    round_warmup_ms: float
+    tie_margin: float
+    """Relative difference below which two finalists tie whatever their spread."""
+    seeds: tuple[int, ...]
+    """Seeds of the inputs of the checks before timing; every check draws fresh inputs."""
+    final_seed: int
+    """Seed of the check after timing."""
+    tolerances: tuple[tuple[str, float], ...]
+    """Largest relative error in norm by output dtype; 0 means equal bit for bit."""
+    block_elements: int
+    block_factor: float
+    """The error of every block of elements may be this many times the tolerance: a small wrong corner does not hide in a norm."""
+
+    def tolerance(self, dtype: str) -> float:
+        """The tolerance of an output dtype; integers and unlisted types must be equal."""
+        return dict(self.tolerances).get(dtype, 0.0)
+
+    def digest(self) -> str:
+        """Digest over all numbers."""
+        return digest_text(json.dumps(asdict(self), sort_keys=True))
+
+
+GPU_1 = Protocol(
+    name="gpu-1",
+    warmup_ms=60.0,
+    runs_minimum=15,
+    runs_maximum=60,
+    timed_ms=120.0,
+    flush_l2=True,
+    noise_limit=0.05,
+    finalist_margin=0.06,
+    finalists_maximum=8,
+    rounds=9,
+    runs_per_round=7,
+    round_warmup_ms=15.0,
+    tie_margin=0.002,
+    seeds=(11, 23, 47),
+    final_seed=101,
+    tolerances=(
+        ("float64", 1e-10),
+        ("float32", 1e-3),
+        ("float16", 3e-3),
+        ("bfloat16", 1.2e-2),
+        ("float8_e4m3fn", 6e-2),
+        ("float8_e4m3", 6e-2),
+        ("float8_e5m2", 1.2e-1),
+    ),
+    block_elements=1024,
+    block_factor=8.0,
+)
+"""The first protocol. float32 outputs may come from tf32 products, hence 1e-3; bf16 and f16 round once at the end."""
+
+PROTOCOLS = {GPU_1.name: GPU_1}
+"""Protocols by name, old ones included: a stored result can always be read."""

@@ -1,0 +1,239 @@
+"""The runner: check, time, check again, on any device behind the port. Runs inside the device's child."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lowering.compile.result import Argument, CompiledKernel
+from lowering.measure.check import CheckReport, check, compare_outputs, run_once
+from lowering.measure.device import Conditions, Device, LaunchFailed, Loaded
+from lowering.measure.protocol import Protocol
+from lowering.measure.result import Measured, Rounds
+from lowering.measure.statistics import Summary, median, summary
+from lowering.outcome import Outcome, OutcomeKind
+
+__all__ = ["Job", "measure", "rounds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One candidate: its build, the reference build of the same IR, and a time that no launch can beat (0: unknown).
+
+    ``reference`` None: a library call that computes something else and is timed as a yardstick only, never a winner.
+    ``also`` holds builds of the same schedule for other shapes, with their references: checked, not timed, so that a
+    schedule that is right in one shape of waves only does not pass.
+    """
+
+    candidate: str
+    kernel: CompiledKernel
+    reference: CompiledKernel | None
+    floor_ns: float = 0.0
+    also: tuple[tuple[CompiledKernel, CompiledKernel], ...] = ()
+
+
+def measure(device: Device, job: Job, protocol: Protocol) -> Measured:
+    """Checks and times one candidate. Faults of the context or the device are raised, they concern the whole process.
+
+    Raises:
+        KernelFaulted: the kernel broke the context; this process must end.
+        DeviceLost: the device failed.
+    """
+    begun = time.monotonic()
+    facts = device.facts()
+
+    def end(outcome: Outcome, checks: Sequence[CheckReport] = (), parts: dict[str, Any] | None = None) -> Measured:
+        return Measured(
+            candidate=job.candidate,
+            protocol=protocol.name,
+            outcome=outcome,
+            device=facts,
+            checks=tuple(checks),
+            waves=waves(job.kernel, facts.multiprocessors),
+            binary_digest=job.kernel.binary_digest,
+            seconds=time.monotonic() - begun,
+            **(parts or {}),
+        )
+
+    if (other := _other_arch(job.kernel.arch, facts.arch)) is not None:
+        return end(Outcome(OutcomeKind.NOT_APPLICABLE, other, ("wrong-arch",)))
+    arguments = job.kernel.arguments
+    if job.reference is None:
+        return end(Outcome(OutcomeKind.MEASURED), parts=_yardstick(device, job, protocol))
+    reference = _load_reference(device, job.reference, arguments, protocol)
+    if isinstance(reference, Outcome):
+        return end(reference)
+    try:
+        kernel = device.load(job.kernel)
+        checks = [check(device, kernel, reference, arguments, seed, protocol) for seed in protocol.seeds[:1]]
+        if not checks[-1].fault:
+            checks += [check(device, kernel, reference, arguments, seed, protocol) for seed in protocol.seeds[1:]]
+            checks += _other_shapes(device, job, protocol)
+    except LaunchFailed as error:
+        return end(Outcome(OutcomeKind.LAUNCH_FAILED, error.message, ("launch-failed",)))
+    if (wrong := _first_fault(checks)) is not None:
+        return end(Outcome(OutcomeKind.WRONG_RESULT, wrong, ("before_timing",)), checks)
+    timing = _timing(device, kernel, reference, job, protocol)
+    checks += timing.checks
+    if (wrong := _first_fault(timing.checks)) is not None:
+        return end(Outcome(OutcomeKind.WRONG_RESULT, wrong, ("after_timing",)), checks, timing.conditions())
+    timed = {"summary": timing.summary, "flags": timing.flags, **timing.conditions()}
+    return end(Outcome(OutcomeKind.MEASURED), checks, timed)
+
+
+def rounds(
+    device: Device,
+    jobs: Sequence[Job],
+    protocol: Protocol,
+    on_round: Callable[[dict[str, float]], None] | None = None,
+) -> Rounds:
+    """Times finalists interleaved: every round visits all, each round starts with another one, so that heat hits all alike.
+
+    Outputs are checked once more at the end, on the very binaries that were timed.
+    """
+    before = device.conditions()
+    loaded = {job.candidate: device.load(job.kernel) for job in jobs}
+    buffers = {
+        arguments: device.inputs(arguments, protocol.final_seed) for arguments in {j.kernel.arguments for j in jobs}
+    }
+    figures: dict[str, list[float]] = {job.candidate: [] for job in jobs}
+    for number in range(protocol.rounds):
+        turn = number % len(jobs)
+        for job in [*jobs[turn:], *jobs[:turn]]:
+            kernel, own = loaded[job.candidate], buffers[job.kernel.arguments]
+            device.warm_up(kernel, own, protocol.round_warmup_ms)
+            times = device.timed(kernel, own, protocol.runs_per_round, flush=protocol.flush_l2)
+            figures[job.candidate].append(median(times))
+        if on_round is not None:
+            on_round({name: times[-1] for name, times in figures.items()})
+    after = device.conditions()
+    wrong = {}
+    for job in jobs:
+        if job.reference is None:
+            continue
+        reference = device.load(job.reference)
+        report = check(
+            device, loaded[job.candidate], reference, job.kernel.arguments, protocol.final_seed + 1, protocol
+        )
+        if report.fault:
+            wrong[job.candidate] = report.fault
+    return Rounds(
+        protocol=protocol.name,
+        figures_ns={name: tuple(times) for name, times in figures.items()},
+        before=before,
+        after=after,
+        contended=_contended(before, after),
+        wrong=wrong,
+    )
+
+
+def waves(kernel: CompiledKernel, multiprocessors: int) -> float | None:
+    """How often the grid fills the device with one block an SM; None for a library call or an unknown device."""
+    if kernel.launch is None or not multiprocessors:
+        return None
+    return math.prod(kernel.launch.grid) / multiprocessors
+
+
+@dataclass(frozen=True, slots=True)
+class _Timing:
+    summary: Summary
+    flags: tuple[str, ...]
+    before: Conditions
+    after: Conditions
+    checks: tuple[CheckReport, ...]
+
+    def conditions(self) -> dict[str, Any]:
+        return {"before": self.before, "after": self.after}
+
+
+def _timing(device: Device, kernel: Loaded, reference: Loaded, job: Job, protocol: Protocol) -> _Timing:
+    """Times, and checks what the timed launches left in the outputs as well as fresh inputs afterwards."""
+    arguments = job.kernel.arguments
+    buffers = device.inputs(arguments, protocol.final_seed)
+    expected = run_once(device, reference, buffers, salt=0)
+    before = device.conditions()
+    checks: list[CheckReport] = []
+    flags: list[str] = []
+    for attempt in range(2):
+        device.poison(buffers, salt=3 + attempt)
+        times = _sample(device, kernel, buffers, protocol)
+        if not any(argument.access == "inout" for argument in arguments):
+            left = device.outputs(buffers)
+            checks.append(compare_outputs(device, left, expected, arguments, protocol.final_seed, protocol))
+        checks.append(check(device, kernel, reference, arguments, protocol.final_seed + 1 + attempt, protocol))
+        result = summary(times)
+        if result.median_ns >= job.floor_ns or _first_fault(checks) is not None:
+            break
+    else:
+        flags.append("implausible")
+    after = device.conditions()
+    if result.spread_ns > protocol.noise_limit * result.median_ns:
+        flags.append("noisy")
+    if _contended(before, after):
+        flags.append("contended")
+    return _Timing(result, tuple(flags), before, after, tuple(checks))
+
+
+def _yardstick(device: Device, job: Job, protocol: Protocol) -> dict[str, Any]:
+    """Times a library call without a check."""
+    kernel = device.load(job.kernel)
+    buffers = device.inputs(job.kernel.arguments, protocol.final_seed)
+    before = device.conditions()
+    result = summary(_sample(device, kernel, buffers, protocol))
+    after = device.conditions()
+    flags = ("yardstick", "contended") if _contended(before, after) else ("yardstick",)
+    return {"summary": result, "flags": flags, "before": before, "after": after}
+
+
+def _sample(device: Device, kernel: Loaded, buffers: object, protocol: Protocol) -> list[float]:
+    """Runs until there are enough: by device time, between the protocol's least and most. Never endless."""
+    device.warm_up(kernel, buffers, protocol.warmup_ms)
+    times: list[float] = []
+    while len(times) < protocol.runs_maximum:
+        batch = protocol.runs_minimum if not times else 5
+        times += device.timed(kernel, buffers, min(batch, protocol.runs_maximum - len(times)), flush=protocol.flush_l2)
+        quiet = summary(times).spread_ns <= protocol.noise_limit * median(times)
+        if sum(times) >= protocol.timed_ms * 1e6 and quiet:
+            break
+    return times
+
+
+def _load_reference(
+    device: Device, reference: CompiledKernel, arguments: Sequence[Argument], protocol: Protocol
+) -> Loaded | Outcome:
+    """The loaded reference, or why there is none: a reference that fails is not the candidate's fault."""
+    try:
+        loaded = device.load(reference)
+        buffers = device.inputs(arguments, protocol.seeds[0])
+        first, second = (run_once(device, loaded, buffers, salt) for salt in (0, 1))
+    except LaunchFailed as error:
+        return Outcome(OutcomeKind.REFERENCE_FAILED, error.message, ("launch-failed",))
+    report = compare_outputs(device, first, second, arguments, protocol.seeds[0], protocol)
+    if report.fault:
+        return Outcome(OutcomeKind.REFERENCE_FAILED, f"the reference disagrees with itself: {report.fault}")
+    return loaded
+
+
+def _other_shapes(device: Device, job: Job, protocol: Protocol) -> list[CheckReport]:
+    reports = []
+    for kernel, reference in job.also:
+        loaded = device.load(kernel), device.load(reference)
+        reports.append(check(device, *loaded, kernel.arguments, protocol.seeds[0], protocol))
+    return reports
+
+
+def _first_fault(checks: Sequence[CheckReport]) -> str | None:
+    return next((f"{report.fault} (seed {report.seed})" for report in checks if report.fault), None)
+
+
+def _contended(*seen: Conditions) -> bool:
+    return any(conditions.foreign_processes for conditions in seen)
+
+
+def _other_arch(built_for: str, device: str) -> str | None:
+    """Why a binary may not run here: architecture-specific code runs on exactly its own compute capability."""
+    digits = "".join(filter(str.isdigit, built_for)), "".join(filter(str.isdigit, device))
+    if built_for.startswith("library") or digits[0] == digits[1]:
+        return None
+    return f"built for {built_for}, the device is {device}"

@@ -1,0 +1,94 @@
+"""The task of a device's child. One child owns one device; torch is imported when a CUDA device is opened."""
+
+from collections.abc import Callable
+from typing import Any
+
+from lowering.children.emit import emit
+from lowering.compile.result import from_document as kernel_from
+from lowering.measure.device import Device, DeviceMissing
+from lowering.measure.protocol import PROTOCOLS
+from lowering.measure.result import to_document
+from lowering.measure.runner import Job, measure, rounds
+from solver.domain.errors import DocumentError
+
+__all__ = ["job_from", "measure_device"]
+
+
+def measure_device(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``measure.device``: ``action`` probe, measure (one job) or rounds (finalists), on the ``device`` that is named.
+
+    Returns ``{"facts", "conditions", "canary"}``, or ``{"result": measurement or rounds document}``.
+    """
+    device = _open(payload["device"])
+    action = payload["action"]
+    if action == "probe":
+        facts, conditions = device.facts(), device.conditions()
+        return {"facts": _plain(facts), "conditions": _plain(conditions), "canary": device.canary()}
+    protocol = PROTOCOLS[payload["protocol"]]
+    jobs = [job_from(job) for job in payload["jobs"]]
+    if action == "measure":
+        return {"result": to_document(measure(device, jobs[0], protocol))}
+    if action == "rounds":
+        return {"result": to_document(rounds(device, jobs, protocol, lambda figures: emit({"round": figures})))}
+    raise DocumentError(f"no action {action!r}", place="/action")
+
+
+def job_from(document: dict[str, Any]) -> Job:
+    """A job from its JSON form (``candidate``, ``kernel``, ``reference`` or null, ``floor_ns``, ``also``)."""
+    reference = document.get("reference")
+    return Job(
+        candidate=document["candidate"],
+        kernel=kernel_from(document["kernel"]),
+        reference=kernel_from(reference) if reference else None,
+        floor_ns=float(document.get("floor_ns", 0.0)),
+        also=tuple((kernel_from(kernel), kernel_from(other)) for kernel, other in document.get("also", [])),
+    )
+
+
+def _cuda(options: dict[str, Any]) -> Device:
+    from lowering.measure.cuda import CudaDevice
+
+    return CudaDevice(int(options.get("index", 0)))
+
+
+def _npu(options: dict[str, Any]) -> Device:
+    from lowering.measure.npu import open_npu
+
+    return open_npu(int(options.get("index", 0)))
+
+
+def _simulated(options: dict[str, Any]) -> Device:
+    from lowering.testing.device import SimulatedDevice
+
+    return SimulatedDevice(options)
+
+
+def _host(options: dict[str, Any]) -> Device:
+    from lowering.testing.host_device import HostDevice
+
+    return HostDevice()
+
+
+KINDS: dict[str, Callable[[dict[str, Any]], Device]] = {
+    "cuda": _cuda,
+    "npu": _npu,
+    "simulated": _simulated,
+    "host": _host,
+}
+"""Devices by kind: a static list, as for tasks."""
+
+_opened: dict[str, Device] = {}
+
+
+def _open(options: dict[str, Any]) -> Device:
+    kind = str(options.get("kind"))
+    if kind not in KINDS:
+        raise DeviceMissing(f"no device kind {kind!r}", place="/device/kind")
+    key = repr(sorted(options.items()))
+    if key not in _opened:
+        _opened[key] = KINDS[kind](options)
+    return _opened[key]
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}

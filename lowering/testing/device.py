@@ -1,0 +1,193 @@
+"""A simulated device behind the same port: scripted times, faults, clocks and neighbours, no GPU and no torch.
+
+Kernels are named by ``binary="sim:NAME"``; ``options["kernels"][NAME]`` says how NAME behaves:
+
+``ns``        base time of a launch              ``noise``   relative spread of times (default 0)
+``wrong``     value, corner, nan, left, right (writes one half only), late (right for ten launches)
+``fault``     refused, illegal, lost, hang, segfault
+Of the device: ``foreign`` processes seen, ``drift`` relative slow-down per launch, ``canary`` (ok, wrong, hang), ``arch``,
+``floor`` none. Values are computed from the seed, so reference and candidate agree unless told otherwise.
+"""
+
+import ctypes
+import math
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from lowering.compile.result import Argument, CompiledKernel, Launch
+from lowering.measure.device import (
+    Comparison,
+    Conditions,
+    DeviceFacts,
+    DeviceLost,
+    KernelFaulted,
+    LaunchFailed,
+)
+from lowering.outcome import Outcome, OutcomeKind
+
+__all__ = ["PREFIX", "SimulatedDevice", "simulated_kernel"]
+
+PREFIX = "sim:"
+
+ELEMENTS = 2048
+"""Elements of every simulated output, whatever its shape says."""
+
+LATE = 10
+"""Launches after which a ``late`` kernel goes wrong."""
+
+
+def simulated_kernel(name: str, *, dtype: str = "bfloat16", arch: str = "sm_90a") -> CompiledKernel:
+    """A build for the simulated device: one input, one output."""
+    arguments = (Argument("A", dtype, (ELEMENTS,), "in"), Argument("C", dtype, (ELEMENTS,), "out"))
+    launch = Launch(name, (264, 1, 1), 384, 1, 0, 0)
+    compiled = Outcome(OutcomeKind.COMPILED)
+    digest = f"sim:{name}"
+    return CompiledKernel(
+        "scheduled", arch, compiled, binary=PREFIX + name, binary_digest=digest, arguments=arguments, launch=launch
+    )
+
+
+@dataclass(slots=True)
+class _Buffers:
+    arguments: tuple[Argument, ...]
+    seed: int
+    output: list[float]
+    salt: int = 0
+
+
+@dataclass(slots=True)
+class _Loaded:
+    name: str
+    script: dict[str, Any]
+    launches: int = 0
+
+
+class SimulatedDevice:
+    """See the module's docstring."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options = options
+        self._loaded: dict[str, _Loaded] = {}
+        self._launches = 0
+        self._pending: Exception | None = None
+        self._random = random.Random(int(options.get("seed", 1)))
+
+    def facts(self) -> DeviceFacts:
+        """A device of 132 multiprocessors."""
+        arch = str(self._options.get("arch", "sm_90"))
+        return DeviceFacts("simulated", arch, 0, "sim-0", 132, 1 << 37, 50 << 20, "0", {"simulated": "1"})
+
+    def conditions(self) -> Conditions:
+        """Clock falls with the drift; neighbours as scripted."""
+        clock = int(1980 / (1 + self._drift()))
+        return Conditions(clock, 3201, 400.0, 700.0, 50, (), self._options.get("foreign", 0))
+
+    def canary(self) -> bool:
+        """As scripted."""
+        told = self._options.get("canary", "ok")
+        if told == "hang":
+            time.sleep(3600)
+        return bool(told == "ok")
+
+    def load(self, kernel: CompiledKernel) -> _Loaded:
+        """Finds the script of a kernel."""
+        name = (kernel.binary or "").removeprefix(PREFIX)
+        script = self._options.get("kernels", {}).get(name, {})
+        if script.get("fault") == "refused":
+            raise LaunchFailed("the driver refuses 262144 bytes of shared memory", place=name)
+        return self._loaded.setdefault(name, _Loaded(name, script))
+
+    def inputs(self, arguments: Sequence[Argument], seed: int) -> _Buffers:
+        """Inputs are the seed itself."""
+        return _Buffers(tuple(arguments), seed, [math.nan] * ELEMENTS)
+
+    def poison(self, buffers: _Buffers, salt: int) -> None:
+        """NaN, or a pattern by salt for integers."""
+        floating = "float" in buffers.arguments[-1].dtype
+        buffers.output = [math.nan if floating else 85.0 + 17 * salt] * ELEMENTS
+
+    def launch(self, kernel: _Loaded, buffers: _Buffers) -> None:
+        """Writes the output at once; faults show at :meth:`synchronize`, as on a real device."""
+        kernel.launches += 1
+        self._launches += 1
+        fault = kernel.script.get("fault")
+        if fault == "illegal":
+            self._pending = KernelFaulted("CUDA error 700 CUDA_ERROR_ILLEGAL_ADDRESS")
+        elif fault == "lost":
+            self._pending = DeviceLost("CUDA error 214 CUDA_ERROR_ECC_UNCORRECTABLE")
+        elif fault == "hang":
+            time.sleep(3600)
+        elif fault == "segfault":
+            ctypes.string_at(0)
+        buffers.output = _spoilt(_right(buffers.seed), buffers.output, kernel)
+
+    def synchronize(self) -> None:
+        """Raises what a launch left; the context stays broken."""
+        if self._pending is not None:
+            raise self._pending
+
+    def outputs(self, buffers: _Buffers) -> list[list[float]]:
+        """A copy."""
+        return [list(buffers.output)]
+
+    def compare(self, found: Any, expected: Any, arguments: Sequence[Argument], block: int) -> tuple[Comparison, ...]:
+        """As on a real device, on lists."""
+        ours, theirs = found[0], expected[0]
+        unwritten = sum(math.isfinite(b) and not math.isfinite(a) for a, b in zip(ours, theirs, strict=True))
+        squares = [0.0 if math.isnan(a) else (a - b) ** 2 for a, b in zip(ours, theirs, strict=True)]
+        size = math.sqrt(sum(b * b for b in theirs if math.isfinite(b))) or 1.0
+        blocks = [math.sqrt(sum(squares[start : start + block])) for start in range(0, len(squares), block)]
+        typical = size * math.sqrt(min(block, len(ours)) / len(ours))
+        written = next(argument for argument in arguments if argument.access != "in")
+        error = math.sqrt(sum(squares)) / size
+        return (Comparison(written.name, written.dtype, error, max(blocks) / typical, unwritten),)
+
+    def warm_up(self, kernel: _Loaded, buffers: _Buffers, milliseconds: float) -> None:
+        """A few launches; time is simulated."""
+        for _ in range(3):
+            self.launch(kernel, buffers)
+        self.synchronize()
+
+    def timed(self, kernel: _Loaded, buffers: _Buffers, runs: int, *, flush: bool) -> list[float]:
+        """Scripted times with noise and drift."""
+        times = []
+        for _ in range(runs):
+            self.launch(kernel, buffers)
+            noise = self._random.gauss(0, float(kernel.script.get("noise", 0.0)))
+            times.append(float(kernel.script.get("ns", 1000.0)) * (1 + noise) * (1 + self._drift()))
+        self.synchronize()
+        return times
+
+    def _drift(self) -> float:
+        return float(self._options.get("drift", 0.0)) * self._launches
+
+
+@lru_cache(maxsize=16)
+def _right(seed: int) -> list[float]:
+    """The output that is right for these inputs. Not to be changed in place."""
+    values = random.Random(seed)
+    return [values.uniform(-1, 1) for _ in range(ELEMENTS)]
+
+
+def _spoilt(right: list[float], before: list[float], kernel: _Loaded) -> list[float]:
+    """The output as this kernel writes it, over what was there."""
+    half = len(right) // 2
+    match kernel.script.get("wrong"):
+        case "value":
+            return [value * 1.1 for value in right]
+        case "corner":
+            return [value + 1.0 if place < 8 else value for place, value in enumerate(right)]
+        case "nan":
+            return [math.nan, *right[1:]]
+        case "left":
+            return right[:half] + before[half:]
+        case "right":
+            return before[:half] + right[half:]
+        case "late" if kernel.launches > LATE:
+            return [value * 1.1 for value in right]
+        case _:
+            return right

@@ -1,0 +1,221 @@
+"""A measuring session against a device that misbehaves: the same task, runner and supervision as on a GPU."""
+
+import threading
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lowering.children import Limits
+from lowering.measure import Job, MeasureReport, measure_all
+from lowering.measure.lease import DeviceLease
+from lowering.measure.result import Measured
+from lowering.outcome import Fault, OutcomeKind
+from lowering.testing.device import simulated_kernel
+
+OPTIONS = ("always_final", "preference", "budget_seconds", "cancel", "on_result")
+
+LIMITS = Limits(wall_seconds=2.0, memory_bytes=1 << 30)
+
+
+@pytest.fixture(autouse=True)
+def own_leases(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    monkeypatch.setenv("WARPWRIGHT_LEASES", str(tmp_path_factory.mktemp("leases")))
+
+
+def job(name: str, *, dtype: str = "bfloat16", floor_ns: float = 0.0, arch: str = "sm_90a") -> Job:
+    kernel = simulated_kernel(name, dtype=dtype, arch=arch)
+    return Job(name, kernel, simulated_kernel("reference", dtype=dtype), floor_ns)
+
+
+def session(kernels: dict[str, dict[str, Any]], *, jobs: list[Job] | None = None, **options: Any) -> MeasureReport:
+    keys = {
+        key: options.pop(key)
+        for key in ("always_final", "preference", "budget_seconds", "cancel", "on_result")
+        if key in options
+    }
+    device = {"kind": "simulated", "kernels": kernels, **options}
+    return measure_all(jobs or [job(name) for name in kernels], device, limits=LIMITS, lease_patience_seconds=0, **keys)
+
+
+def kinds(report: MeasureReport) -> dict[str, OutcomeKind]:
+    return {result.candidate: result.outcome.kind for result in report.results}
+
+
+def test_good_candidates_are_checked_timed_and_compared_interleaved() -> None:
+    report = session({"a": {"ns": 1000, "noise": 0.01}, "b": {"ns": 1020, "noise": 0.01}, "slow": {"ns": 4000}})
+    assert set(kinds(report).values()) == {OutcomeKind.MEASURED}
+    assert report.winner == "a"
+    assert report.rounds is not None
+    assert set(report.rounds.figures_ns) == {"a", "b"}
+    assert report.verdict is not None
+    result = report.result("a")
+    assert result.summary is not None
+    assert result.summary.median_ns == pytest.approx(1000, rel=0.02)
+    assert [check.seed for check in result.checks][:3] == [11, 23, 47]
+    assert result.waves == 2.0
+    assert result.before is not None
+    assert result.before.sm_clock_mhz == 1980
+
+
+@pytest.mark.parametrize("wrong", ["value", "corner", "nan", "left", "right"])
+def test_a_wrong_result_never_wins_and_is_not_timed(wrong: str) -> None:
+    report = session({"wrong": {"ns": 1, "wrong": wrong}, "right": {"ns": 1000}})
+    assert kinds(report) == {"wrong": OutcomeKind.WRONG_RESULT, "right": OutcomeKind.MEASURED}
+    assert report.winner == "right"
+    assert report.result("wrong").summary is None
+    assert report.result("wrong").outcome.fault is Fault.CANDIDATE
+
+
+@pytest.mark.parametrize("half", ["left", "right"])
+def test_a_half_written_integer_output_is_seen_through_two_poisons(half: str) -> None:
+    jobs = [job("half", dtype="int32")]
+    report = session({"half": {"wrong": half}}, jobs=jobs)
+    assert kinds(report) == {"half": OutcomeKind.WRONG_RESULT}
+
+
+def test_a_kernel_that_goes_wrong_while_it_is_timed_is_caught_afterwards() -> None:
+    report = session({"late": {"ns": 10, "wrong": "late"}})
+    assert kinds(report) == {"late": OutcomeKind.WRONG_RESULT}
+    assert report.result("late").outcome.details == ("after_timing",)
+    assert report.winner is None
+
+
+def test_each_fault_costs_its_own_candidate_only() -> None:
+    kernels: dict[str, dict[str, Any]] = {
+        "refused": {"fault": "refused"},
+        "illegal": {"fault": "illegal"},
+        "hang": {"fault": "hang"},
+        "segfault": {"fault": "segfault"},
+        "good": {"ns": 1000},
+    }
+    report = session(kernels)
+    assert kinds(report) == {
+        "refused": OutcomeKind.LAUNCH_FAILED,
+        "illegal": OutcomeKind.CRASHED,
+        "hang": OutcomeKind.TIMED_OUT,
+        "segfault": OutcomeKind.CRASHED,
+        "good": OutcomeKind.MEASURED,
+    }
+    assert report.winner == "good"
+    assert all(result.outcome.fault is Fault.CANDIDATE for result in report.results[:-1])
+
+
+def test_a_lost_device_is_nobodys_fault_and_a_fresh_process_may_find_it_again() -> None:
+    report = session({"unlucky": {"fault": "lost"}, "next": {"ns": 1000}})
+    assert kinds(report) == {"unlucky": OutcomeKind.DEVICE_LOST, "next": OutcomeKind.MEASURED}
+    assert report.result("unlucky").outcome.retried
+    assert not report.result("unlucky").outcome.remembered
+
+
+def test_a_device_that_fails_the_canary_measures_nothing() -> None:
+    report = session({"a": {}, "b": {}}, canary="wrong")
+    assert set(kinds(report).values()) == {OutcomeKind.DEVICE_LOST}
+    assert report.winner is None
+
+
+def test_times_taken_beside_other_processes_never_win() -> None:
+    report = session({"a": {"ns": 1000}}, foreign=1)
+    assert report.result("a").flags == ("contended",)
+    assert not report.result("a").eligible
+    assert report.winner is None
+
+
+def test_a_time_below_the_roofline_is_looked_at_twice_and_cannot_win() -> None:
+    jobs = [job("tiny", floor_ns=500.0), job("honest", floor_ns=500.0)]
+    report = session({"tiny": {"ns": 1}, "honest": {"ns": 800}}, jobs=jobs)
+    assert "implausible" in report.result("tiny").flags
+    assert len(report.result("tiny").checks) > len(report.result("honest").checks)
+    assert report.winner == "honest"
+
+
+def test_a_noisy_device_ends_with_a_flag_not_with_endless_retries() -> None:
+    report = session({"noisy": {"ns": 1000, "noise": 0.3}})
+    result = report.result("noisy")
+    assert result.flags == ("noisy",)
+    assert result.summary is not None
+    assert result.summary.count == 60
+    assert result.summary.spread_ns > 0
+    assert report.winner == "noisy"
+
+
+def test_heat_hits_finalists_alike() -> None:
+    report = session({"a": {"ns": 1000}, "b": {"ns": 1010}}, drift=1e-4)
+    assert report.verdict is not None
+    assert report.verdict.tied == ("a",)
+
+
+def test_equal_candidates_tie_and_the_preferred_one_wins() -> None:
+    kernels = {name: {"ns": 1000, "noise": 0.02} for name in ("x", "y", "default")}
+    report = session(kernels, preference=("default",))
+    assert report.verdict is not None
+    assert "default" in report.verdict.tied
+    assert report.winner == "default"
+
+
+def test_yardsticks_are_timed_in_the_rounds_and_never_win() -> None:
+    library = Job("cublas", simulated_kernel("cublas"), None)
+    report = session(
+        {"cublas": {"ns": 500, "wrong": "value"}, "ours": {"ns": 900}},
+        jobs=[library, job("ours")],
+        always_final=("cublas",),
+    )
+    assert report.rounds is not None
+    assert set(report.rounds.figures_ns) == {"cublas", "ours"}
+    assert report.winner == "ours"
+
+
+def test_a_reference_that_fails_is_not_the_candidates_fault() -> None:
+    report = session({"a": {}, "reference": {"fault": "refused"}}, jobs=[job("a")])
+    assert kinds(report) == {"a": OutcomeKind.REFERENCE_FAILED}
+    assert not report.result("a").outcome.remembered
+
+
+def test_a_binary_for_another_chip_is_not_run() -> None:
+    report = session({"a": {"fault": "segfault"}}, jobs=[job("a", arch="sm_100a")])
+    assert kinds(report) == {"a": OutcomeKind.NOT_APPLICABLE}
+
+
+def test_a_schedule_that_is_wrong_in_another_shape_of_waves_is_wrong() -> None:
+    kernel = job("one_wave")
+    other = (simulated_kernel("many_waves"), simulated_kernel("reference"))
+    report = session({"one_wave": {}, "many_waves": {"wrong": "value"}}, jobs=[replace(kernel, also=(other,))])
+    assert kinds(report) == {"one_wave": OutcomeKind.WRONG_RESULT}
+
+
+def test_a_slow_kernel_is_gone_before_the_next_is_timed() -> None:
+    """The limit ends the process, not a thread: what follows runs alone."""
+    begun = time.monotonic()
+    report = session({"slow": {"fault": "hang"}, "fast": {"ns": 1000}})
+    assert report.result("fast").summary is not None
+    assert time.monotonic() - begun < 15
+    assert report.winner == "fast"
+
+
+def test_without_the_lease_nothing_is_measured() -> None:
+    with DeviceLease("simulated-0-"):
+        report = session({"a": {}})
+    assert kinds(report) == {"a": OutcomeKind.CONTENDED}
+    assert report.winner is None
+
+
+def test_a_cancelled_session_gives_a_valid_partial_report() -> None:
+    cancel, seen = threading.Event(), list[Measured]()
+
+    def on_result(result: Measured) -> None:
+        seen.append(result)
+        cancel.set()
+
+    report = session({"a": {"ns": 1000}, "b": {"ns": 900}}, cancel=cancel, on_result=on_result)
+    assert [result.outcome.kind for result in report.results] == [OutcomeKind.MEASURED, OutcomeKind.CANCELLED]
+    assert report.partial
+    assert report.winner == "a"
+    assert len(seen) == 2
+
+
+def test_an_unknown_device_is_not_applicable_and_says_what_is_missing() -> None:
+    report = measure_all([job("a")], {"kind": "npu", "index": 0}, limits=LIMITS, lease_patience_seconds=0)
+    outcome = report.result("a").outcome
+    assert outcome.kind is OutcomeKind.NOT_APPLICABLE
+    assert "torch_npu" in outcome.message
