@@ -29,12 +29,16 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """One read or write. ``box`` None means: anywhere in the buffer. ``covers``: certainly every element."""
+    """One read or write. ``box`` None means: anywhere in the buffer.
+
+    ``dense``: certainly every element of the box; ``covers``: certainly every element of the buffer.
+    """
 
     buffer: Any
     write: bool
     box: Box | None
     covers: bool = False
+    dense: bool = False
 
     def elements(self) -> int:
         """Elements of the box, or of the buffer when the box is unknown; 0 when symbolic."""
@@ -120,7 +124,8 @@ def _region(argument: Any, *, write: bool) -> Touch:
     if extents is None:
         extents = tuple(tirx.IntImm("int32", 1) for _ in load.indices)
     box = Box(tuple(load.indices), extents)
-    return Touch(load.buffer, write, box if _is_static(box) else None, covers=write and _covers(load.buffer, box))
+    static = _is_static(box)
+    return Touch(load.buffer, write, box if static else None, write and _covers(load.buffer, box), write and static)
 
 
 def _is_static(box: Box) -> bool:
@@ -171,7 +176,7 @@ def _scan(stmt: Any, loops: list[Any], conditional: bool, out: list[Touch]) -> N
     elif isinstance(stmt, tirx.BufferStore):
         _loads([stmt.value, *stmt.indices], loops, out)
         covers = not conditional and stmt.predicate is None and _store_covers(stmt, loops)
-        out.append(Touch(stmt.buffer, True, _box(stmt.indices, loops), covers=covers))
+        out.append(Touch(stmt.buffer, True, _box(stmt.indices, loops), covers, covers))
     elif isinstance(stmt, (tirx.Bind, tirx.Evaluate)):
         _loads([stmt.value], loops, out)
     elif isinstance(stmt, (tirx.DeclBuffer, tirx.AllocBuffer)):

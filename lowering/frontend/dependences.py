@@ -13,7 +13,7 @@ from tilelang import tvm
 from lowering.frontend.accesses import Box, Touch, scalars_in
 from solver.domain import Dependence, Hazard
 
-__all__ = ["Item", "dependences_of", "summarise"]
+__all__ = ["Apart", "Item", "dependences_of", "summarise"]
 
 tirx = tvm.tirx
 arith = tvm.arith
@@ -21,38 +21,49 @@ arith = tvm.arith
 
 @dataclass(slots=True)
 class Item:
-    """One entry of a scope as its neighbours see it. ``exposed`` are reads of values from before the item."""
+    """One entry of a scope as its neighbours see it.
+
+    ``exposed`` are reads of values from before the item, ``sure`` writes that certainly happen to every element of their box.
+    """
 
     id: str
     reads: list[Touch] = field(default_factory=list)
     exposed: list[Touch] = field(default_factory=list)
     writes: list[Touch] = field(default_factory=list)
-    kills: frozenset[str] = frozenset()
-    """Storages that the item certainly overwrites as a whole."""
+    sure: list[Touch] = field(default_factory=list)
 
 
-Storage = Callable[[Any], str]
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """How accesses are told apart: the storage behind a buffer, and which apart may be one memory all the same."""
+
+    name: Callable[[Any], str]
+    alias: Callable[[str, str], bool]
 
 
-def summarise(
-    item_id: str, items: Iterable[Item], storage: Storage, *, loop: Any, inner: list[Any], certain: bool
-) -> Item:
-    """A loop as one item. ``inner`` are the scalars bound inside; ``certain``: the body surely runs at least once."""
-    result, killed = Item(item_id), set[str]()
+def summarise(item_id: str, items: Iterable[Item], apart: Apart, *, loop: Any, inner: list[Any], certain: bool) -> Item:
+    """A loop as one item. ``inner`` are the variables that get values inside; ``certain``: the body surely runs once."""
+    result = Item(item_id)
     for item in items:
         result.reads += item.reads
-        result.exposed += [touch for touch in item.exposed if storage(touch.buffer) not in killed]
+        result.exposed += [touch for touch in item.exposed if not _overwritten(touch, result.sure, apart, None)]
         result.writes += item.writes
-        killed |= item.kills
-    result.kills = frozenset(killed) if certain else frozenset()
+        result.sure += item.sure
     for touches in (result.reads, result.exposed, result.writes):
         touches[:] = [_outside(touch, loop, inner) for touch in touches]
+    # What moves with the loop is not written as a whole hull; what stands still is, if the body runs at all.
+    result.sure = [touch for touch in result.sure if certain and _stands_still(touch, loop, inner)]
     return result
+
+
+def _stands_still(touch: Touch, loop: Any, inner: list[Any]) -> bool:
+    moving = [*inner, loop.loop_var] if isinstance(loop, tirx.For) else inner
+    return touch.box is not None and not any(_mentions(p, moving) for p in (*touch.box.mins, *touch.box.extents))
 
 
 def _outside(touch: Touch, loop: Any, inner: list[Any]) -> Touch:
     """The touch over all iterations: the loop's variable runs over its range, what else is inner makes the box unknown."""
-    if touch.box is None:
+    if touch.box is None or _stands_still(touch, loop, inner):
         return touch
     domain, mins, extents = {}, [], []
     if isinstance(loop, tirx.For):
@@ -61,50 +72,40 @@ def _outside(touch: Touch, loop: Any, inner: list[Any]) -> Touch:
     for low, extent in zip(touch.box.mins, touch.box.extents, strict=True):
         first, last = analyzer.int_set(low, domain), analyzer.int_set(low + extent - 1, domain)
         bounds = (first.min_value, last.max_value)
-        if any(_mentions(bound, inner) or bound.dtype == "handle" for bound in bounds):
-            return Touch(touch.buffer, touch.write, None, False)
+        if any(bound.dtype == "handle" or _mentions(bound, inner) for bound in bounds):
+            return Touch(touch.buffer, touch.write, None)
         mins.append(analyzer.simplify(bounds[0]))
         extents.append(analyzer.simplify(bounds[1] - bounds[0] + 1))
-    return Touch(touch.buffer, touch.write, Box(tuple(mins), tuple(extents)), touch.covers)
+    return Touch(touch.buffer, touch.write, Box(tuple(mins), tuple(extents)))
 
 
 def dependences_of(
-    scope_id: str,
-    items: list[Item],
-    storage: Storage,
-    *,
-    loop: Any | None,
-    inner: list[Any],
-    alias: Callable[[str, str], bool],
+    scope_id: str, items: list[Item], apart: Apart, *, loop: Any | None, inner: list[Any]
 ) -> Iterator[Dependence]:
     """All dependences of one scope; ``loop`` is its loop, None for the root, which has no back edge."""
-    here: set[tuple[int, int, Hazard, str]] = set()
     for second, later in enumerate(items):
         for first in range(second):
-            between = items[first + 1 : second]
-            for hazard, name in _conflicts(items[first], later, between, storage, alias, None):
-                here.add((first, second, hazard, name))
+            between: _Path = [(item, None) for item in items[first + 1 : second]]
+            for hazard, name in _conflicts(items[first], later, between, apart, None):
                 yield Dependence(items[first].id, later.id, hazard, name, scope_id, 0)
     if loop is None:
         return
     shift = _Shift(loop, inner)
     for first, source in enumerate(items):
         for second, target in enumerate(items):
-            between = items[first + 1 :] + items[:second]
-            for hazard, name in _conflicts(source, target, between, storage, alias, shift):
-                if (first, second, hazard, name) not in here:
-                    yield Dependence(source.id, target.id, hazard, name, scope_id, 1)
+            path: _Path = [(item, None) for item in items[first + 1 :]]
+            path += [(item, shift) for item in items[:second]]
+            for hazard, name in _conflicts(source, target, path, apart, shift):
+                yield Dependence(source.id, target.id, hazard, name, scope_id, 1)
+
+
+_Path = list[tuple[Item, "_Shift | None"]]
+"""Items that run between two others; those of the next iteration with the shift that takes them there."""
 
 
 def _conflicts(
-    source: Item,
-    target: Item,
-    between: list[Item],
-    storage: Storage,
-    alias: Callable[[str, str], bool],
-    shift: "_Shift | None",
+    source: Item, target: Item, between: "_Path", apart: Apart, shift: "_Shift | None"
 ) -> Iterator[tuple[Hazard, str]]:
-    killed = frozenset[str]().union(*(item.kills for item in between))
     sides = (
         (Hazard.RAW, source.writes, target.exposed),
         (Hazard.WAR, source.reads, target.writes),
@@ -113,13 +114,34 @@ def _conflicts(
     for hazard, before, after in sides:
         found = set[str]()
         for a in before:
+            name = apart.name(a.buffer)
+            if name in found or any(_overwritten(a, item.sure, apart, moved) for item, moved in between):
+                continue
             for b in after:
-                name, other = storage(a.buffer), storage(b.buffer)
-                if name in found or name in killed or not (name == other or alias(name, other)):
-                    continue
-                if _overlap(a, b, shift):
+                other = apart.name(b.buffer)
+                if (name == other or apart.alias(name, other)) and _overlap(a, b, shift):
                     found.add(name)
+                    break
         yield from ((hazard, name) for name in sorted(found))
+
+
+def _overwritten(touch: Touch, sure: list[Touch], apart: Apart, shift: "_Shift | None") -> bool:
+    """Whether one of the certain writes, moved by ``shift``, provably reaches every element of the touch."""
+    name = apart.name(touch.buffer)
+    same = (write for write in sure if apart.name(write.buffer) == name)
+    return any(write.covers or _contains(write, touch, shift) for write in same)
+
+
+def _contains(outer: Touch, inner: Touch, shift: "_Shift | None") -> bool:
+    if outer.box is None or inner.box is None or not outer.buffer.same_as(inner.buffer):
+        return False
+    analyzer = arith.Analyzer()
+    low_outer, extent_outer = outer.box.mins, outer.box.extents
+    if shift is not None:
+        low_outer = tuple(shift(part, analyzer) for part in low_outer)
+        extent_outer = tuple(shift(part, analyzer) for part in extent_outer)
+    bounds = zip(low_outer, extent_outer, inner.box.mins, inner.box.extents, strict=True)
+    return all(analyzer.can_prove(lo <= li) and analyzer.can_prove(li + ei <= lo + eo) for lo, eo, li, ei in bounds)
 
 
 def _overlap(a: Touch, b: Touch, shift: "_Shift | None") -> bool:
@@ -128,12 +150,8 @@ def _overlap(a: Touch, b: Touch, shift: "_Shift | None") -> bool:
         return True
     analyzer = arith.Analyzer()
     for low_a, extent_a, low_b, extent_b in zip(a.box.mins, a.box.extents, b.box.mins, b.box.extents, strict=True):
-        low_second, extent_second = (
-            (low_b, extent_b) if shift is None else (shift(low_b, analyzer), shift(extent_b, analyzer))
-        )
-        if analyzer.can_prove(low_a + extent_a <= low_second) or analyzer.can_prove(
-            low_second + extent_second <= low_a
-        ):
+        low, extent = (low_b, extent_b) if shift is None else (shift(low_b, analyzer), shift(extent_b, analyzer))
+        if analyzer.can_prove(low_a + extent_a <= low) or analyzer.can_prove(low + extent <= low_a):
             return False
     return True
 

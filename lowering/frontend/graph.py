@@ -7,7 +7,7 @@ from tilelang import tvm
 
 from lowering.frontend.accesses import scalars_in, touches_of_expression
 from lowering.frontend.counting import count_runs
-from lowering.frontend.dependences import Item, dependences_of, summarise
+from lowering.frontend.dependences import Apart, Item, dependences_of, summarise
 from lowering.frontend.operations import OperationReader
 from lowering.frontend.storage import Storages
 from lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Metadata, Node, leaves
@@ -42,6 +42,10 @@ class _Reading:
     dependences: list[Dependence] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)
     matrix_operands: set[str] = field(default_factory=set)
+
+    @property
+    def told_apart(self) -> Apart:
+        return Apart(self.storages.name, self.storages.alias)
 
 
 class _Scalars:
@@ -110,8 +114,7 @@ def _read_items(reading: _Reading, scope_id: str, body: list[Node], loop: Any | 
     items: list[Item] = []
     _read_nodes(reading, scope_id, body, [], items)
     inner = _bound_in(body)
-    storage, alias = reading.storages.name, reading.storages.alias
-    reading.dependences += dependences_of(scope_id, items, storage, loop=loop, inner=inner, alias=alias)
+    reading.dependences += dependences_of(scope_id, items, reading.told_apart, loop=loop, inner=inner)
     return items
 
 
@@ -136,8 +139,8 @@ def _read_leaf(reading: _Reading, leaf: Leaf, scope_id: str, guards: list[Any]) 
         reading.matrix_operands |= names
     reads = [touch for touch in touches if not touch.write]
     writes = [touch for touch in touches if touch.write]
-    kills = frozenset(reading.storages.name(touch.buffer) for touch in writes if touch.covers)
-    return Item(leaf.id, reads, list(reads), writes, kills)
+    sure = [touch for touch in writes if touch.dense or touch.covers]
+    return Item(leaf.id, reads, list(reads), writes, sure)
 
 
 def _read_loop(reading: _Reading, loop: Loop, scope_id: str, guards: list[Any]) -> Item:
@@ -168,7 +171,7 @@ def _read_loop(reading: _Reading, loop: Loop, scope_id: str, guards: list[Any]) 
     )
     certain = trips is not None and trips >= 1 and not guards
     inner = _bound_in(loop.body)
-    item = summarise(loop.id, items, reading.storages.name, loop=stmt, inner=inner, certain=certain)
+    item = summarise(loop.id, items, reading.told_apart, loop=stmt, inner=inner, certain=certain)
     item.reads += touches
     item.exposed += touches
     return item

@@ -47,7 +47,7 @@ class OperationReader:
         decoded = self._decode(leaf.stmt, touches)
         guard_touches = [touch for guard in guards for touch in touches_of_expression(guard)]
         if guards:
-            touches = [Touch(touch.buffer, touch.write, touch.box, False) for touch in touches] + guard_touches
+            touches = [Touch(touch.buffer, touch.write, touch.box) for touch in touches] + guard_touches
         scalars = [var for part in (leaf.stmt, *guards) for var in scalars_in(part)]
         used = {name for var in scalars if (name := self._scalar_name(var)) is not None}
         bound = self._scalar_name(decoded.binds) if decoded.binds is not None else None

@@ -50,6 +50,10 @@ class Names:
         """The Python name of a storage that the schedule calls by its domain name."""
         return self.of(self._storages.tvm_buffers()[storage])
 
+    def of_data(self, data: Any) -> str:
+        """The name of the storage behind a data variable, as annotations refer to it."""
+        return self.of_storage(self._storages.name_of_data(data))
+
     def _visit(self, node: Any) -> bool:
         if isinstance(node, (tirx.BufferLoad, tirx.BufferStore)) and not self._is_known(node.buffer):
             base = self._storages.tvm_buffers()[self._storages.name(node.buffer)]

@@ -8,6 +8,7 @@ from typing import Any
 from tilelang import tvm
 
 from lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Metadata, Node, statements_of
+from lowering.materialize.block_annotations import annotation_lines
 from lowering.materialize.expressions import ExpressionWriter
 from lowering.materialize.names import Names
 from lowering.materialize.operators import operator_text
@@ -84,7 +85,8 @@ class _Writer:
         for view, base in self._names.views:
             shape = self._tuple(view.shape)
             self._line(2, f'{self._names.of(view)} = T.view({self._names.of(base)}, {shape}, "{view.dtype}")')
-        self._annotations()
+        for line in annotation_lines(kernel.block.annotations, self._names, self._expressions):
+            self._line(2, line)
         if self._schedule is not None:
             self._lines += schedule_lines(self._schedule, self._names.of_storage, _INDENT * 2)
         self._body(kernel.body, 2)
@@ -95,12 +97,6 @@ class _Writer:
             raise NotApplicable(f"an allocation in {scope!r}", code="source-not-writable", place=str(buffer.name))
         text = _ALLOCATIONS[scope].format(shape=self._tuple(buffer.shape), dtype=f'"{buffer.dtype}"')
         self._line(2, f"{self._names.of(buffer)} = {text}")
-
-    def _annotations(self) -> None:
-        for key, value in self._kernel.block.annotations.items():
-            if str(key) in ("tl.launch_threads", "tl.ws_schedule"):
-                continue
-            raise NotApplicable(f"the block annotation {key!r}", code="source-not-writable", place=str(value)[:160])
 
     def _body(self, nodes: list[Node], depth: int) -> None:
         for node in nodes:
