@@ -12,10 +12,10 @@ from solver.domain import HardwareProfile, Pins, Verdict
 from solver.profiles import load_profile
 from warpwright.client import Client
 from warpwright.embedded import embedded_client
-from warpwright.graphs import read_graph
 from warpwright.kernel_file import KernelFile, read_kernel_file
 from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
+from warpwright.solving import solve_kernel
 
 __all__ = ["solve", "tune"]
 
@@ -97,12 +97,8 @@ def solve(
         KernelFileError: the file holds no kernel that can be read.
         WarpwrightError: the kernel was refused, or the profile lacks a number.
     """
-    from solver.problem import close_problem
-    from solver.solve import solve as solve_problem
-
     family = (
         kernel if isinstance(kernel, KernelFile) else read_kernel_file(kernel, function=function, settings=settings)
     )
     device = profile if isinstance(profile, HardwareProfile) else load_profile(profile)
-    graph = read_graph(family.variants[0].ir, device)
-    return solve_problem(close_problem(graph, device, pins), engine=engine)
+    return solve_kernel(family, device, engine=engine, pins=pins).verdict

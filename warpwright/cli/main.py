@@ -91,6 +91,8 @@ def solve(
     json: Json = False,
 ) -> None:
     """Find one schedule and prove it, or say which constraints clash. Nothing is compiled."""
+    if sum(given is not None for given in (file, problem, scheduler_call)) != 1:
+        raise typer.BadParameter("give one of FILE, --problem, --scheduler-call")
     from warpwright.cli.solve import SolveOptions, run_solve
 
     options = SolveOptions(

@@ -1,0 +1,161 @@
+"""``warpwright solve``: a kernel's verdict, an explanation, a modulo problem, or a captured scheduler call."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from solver.domain import Feasible, HardwareProfile, Infeasible, Pins, ProvenOptimal, Unknown, Verdict, documents
+from solver.domain.errors import WarpwrightError
+from warpwright.cli.exit_codes import ExitCode
+from warpwright.cli.inputs import kernel_of, pins_of, profile_of
+from warpwright.cli.render import console, print_schedule
+from warpwright.kernel_file import KernelFile
+from warpwright.solving import solve_kernel
+from warpwright.words import proof_line
+
+__all__ = ["SolveOptions", "run_solve"]
+
+
+@dataclass(frozen=True, slots=True)
+class SolveOptions:
+    """The command's options as typed; exactly one of ``file``, ``problem``, ``scheduler_call`` is set."""
+
+    file: Path | None = None
+    profile: str | None = None
+    function: str | None = None
+    settings: tuple[str, ...] = ()
+    engine: str = "cpsat"
+    why: str | None = None
+    pins: Path | None = None
+    problem: Path | None = None
+    scheduler_call: Path | None = None
+    json: bool = False
+
+
+def run_solve(options: SolveOptions) -> ExitCode:
+    """Solves what was asked for and prints the answer."""
+    if options.problem is not None:
+        return _solve_problem(options.problem, options)
+    if options.scheduler_call is not None:
+        return _solve_calls(options.scheduler_call, options)
+    if options.file is None or options.profile is None:
+        raise WarpwrightError("a kernel needs --profile", code="profile-needed", place="--profile")
+    profile = profile_of(options.profile)
+    pins = pins_of(options.pins)
+    kernel = kernel_of(options.file, options.function, options.settings)
+    if options.why is not None:
+        return _explain(kernel, profile, pins, options)
+    return _solve_kernel(kernel, profile, pins, options)
+
+
+def _solve_kernel(kernel: KernelFile, profile: HardwareProfile, pins: Pins, options: SolveOptions) -> ExitCode:
+    verdict = solve_kernel(kernel, profile, engine=options.engine, pins=pins).verdict
+    if options.json:
+        _print_json(documents.dump(verdict))
+    else:
+        _print_verdict(kernel.name, profile, verdict)
+    return _exit_code(verdict.status)
+
+
+def _print_verdict(name: str, profile: HardwareProfile, verdict: Verdict) -> None:
+    out = console()
+    out.print(Text(f"{name} for {profile.name}: {verdict.status.replace('_', ' ')}", style="bold"))
+    match verdict:
+        case (
+            ProvenOptimal(schedule=schedule, certificate=certificate)
+            | Feasible(schedule=schedule, certificate=certificate)
+        ):
+            print_schedule(schedule, out)
+            out.print(Text(proof_line(certificate)))
+        case Infeasible(conflicts=conflicts):
+            for each in conflicts:
+                out.print(
+                    Text(f"  {each.family}: {each.message}" + (f" -> {each.relaxation}" if each.relaxation else ""))
+                )
+        case Unknown(reason=reason):
+            out.print(Text(f"  the budget ended: {reason}"))
+
+
+def _explain(kernel: KernelFile, profile: HardwareProfile, pins: Pins, options: SolveOptions) -> ExitCode:
+    from solver.explain import explain
+    from warpwright.graphs import read_graph
+
+    explanation = explain(
+        read_graph(kernel.variants[0].ir, profile), profile, options.why, pins=pins, engine=options.engine
+    )
+    if options.json:
+        _print_json(explanation.to_json())
+    else:
+        console().print(Text(explanation.text()))
+    return ExitCode.OK
+
+
+def _solve_problem(path: Path, options: SolveOptions) -> ExitCode:
+    from solver.modulo import solve_file
+
+    answer = solve_file(path, engine=options.engine)
+    if options.json:
+        _print_json(answer)
+    else:
+        _print_modulo(answer)
+    return _exit_code(str(answer["status"]))
+
+
+def _print_modulo(answer: Mapping[str, Any]) -> None:
+    out = console()
+    bound = answer["bound"]
+    out.print(Text(f"{answer['problem']}: {answer['status'].replace('_', ' ')}", style="bold"))
+    out.print(
+        Text(f"interval {answer['interval']}, lower bound {bound['cycles']} ({bound['reason']}); {answer['engine']}")
+    )
+    if answer.get("schedule"):
+        table = Table("operation", "start", "stage", "group", header_style="bold")
+        for row in answer["schedule"]:
+            table.add_row(
+                *(Text(str(row[key] if row[key] is not None else "")) for key in ("op", "start", "stage", "group"))
+            )
+        out.print(table)
+        out.print(Text(f"verified: {'yes' if answer['verified'] else 'NO'}"))
+    for each in answer.get("conflicts", []):
+        out.print(
+            Text(f"  {each['family']}: {each['message']}" + (f" -> {each['relaxation']}" if each["relaxation"] else ""))
+        )
+
+
+def _solve_calls(path: Path, options: SolveOptions) -> ExitCode:
+    from solver.ascend.scheduler_call import run
+
+    rows = run(path) if options.engine == "cpsat" else run(path, engine=options.engine)
+    if options.json:
+        _print_json(rows)
+    else:
+        table = Table("call", "II", "lower bound", "proven", "bytes", "versions", "seconds", header_style="bold")
+        for row in rows:
+            interval = row["ii"] if row["ii"] is not None else f"makespan {row.get('makespan')}"
+            cells = (
+                row["call"],
+                interval,
+                row["lower_bound"],
+                row["proven"],
+                row["bytes"],
+                row["versions"],
+                row["seconds"],
+            )
+            table.add_row(*(Text(str(cell)) for cell in cells))
+        console().print(table)
+    worst = max(rows, key=lambda row: ("solved", "unknown", "infeasible").index(row["status"]), default=None)
+    return _exit_code(worst["status"]) if worst is not None else ExitCode.OK
+
+
+def _exit_code(status: str) -> ExitCode:
+    return {"infeasible": ExitCode.INFEASIBLE, "unknown": ExitCode.UNKNOWN}.get(status, ExitCode.OK)
+
+
+def _print_json(document: Mapping[str, Any] | Sequence[Any]) -> None:
+    sys.stdout.write(json.dumps(document) + "\n")
