@@ -171,6 +171,29 @@ _CUDA = [
         tensor_core.fp64_macs_per_cycle | MACs/cycle | dense fp64 multiply-adds of one SM
         """,
     ),
+    # What the simulator fits to measured landscapes (docs/results/ranking.md); without them it uses vendor numbers alone.
+    *_rows(
+        Need.OPTIONAL,
+        """
+        model.load_latency | cycles | issue of a bulk load to its first bytes, with all SMs loading
+        model.fill_bytes_per_cycle | bytes/cycle | loads and stores of one SM through L2, with all SMs drawing
+        model.copy_bytes_per_cycle | bytes/cycle | what the threads of one SM copy by themselves
+        model.gemm_overhead | cycles | issue and drain of one blocking matrix product
+        model.serial_latency | cycles | wait of each matrix instruction once the compiler serialised them
+        model.spill_cycles | cycles | one spilled register of a warpgroup, store and reload, a matrix product
+        model.alu_ratio | ratio | share of the fp32 rate that mixed arithmetic reaches
+        model.stream_ratio | ratio | share of ALU and SFU that one warpgroup alone keeps busy
+        model.phase | ratio | warpgroups at the tensor core: 0 take turns, 1 run side by side
+        model.sync_cycles | cycles | a thread barrier of a role or block, from the last arrival on
+        model.block_cycles | cycles | start of a block to its first instruction
+        model.launch | ns | a launch, as events around it see it
+        model.power_static | ratio | share of the power limit drawn by an idle device at the boost clock
+        model.power_tensor | ratio | share drawn by busy tensor cores at the boost clock
+        model.power_shared | ratio | share drawn by busy shared memory at the boost clock
+        model.base_registers | registers | registers of a thread beside its live fragments
+        model.copy_registers | registers | registers more when the same threads copy tiles
+        """,
+    ),
 ]
 
 _ASCEND = [

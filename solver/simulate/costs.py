@@ -5,16 +5,17 @@ registers, come out of shared memory anew for every instruction, so the tile sha
 shared memory is the limit. How the warpgroups split a tile is TileLang's own rule (:mod:`solver.wgmma`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from solver.domain import GemmShape, Issue, KernelGraph, Memory, Op, OpKind, Unit
 from solver.simulate.events import Job
 from solver.simulate.machine import Machine
 from solver.wgmma import WARPGROUP, Partition, partition
 
-__all__ = ["Costs", "element_bytes"]
+__all__ = ["LOAD_QUEUE", "TENSOR_QUEUE", "Costs", "element_bytes"]
 
 INSTRUCTION_ROWS = 64
+LOAD_QUEUE, TENSOR_QUEUE = "tma", "tensor_core"
 INSTRUCTION_BYTES_DEEP = 32
 """A warpgroup instruction is 32 bytes deep in K: 16 half-precision or 32 eight-bit elements."""
 
@@ -25,12 +26,20 @@ def element_bytes(dtype: str) -> float:
     return int(digits[0]) / 8 if digits else 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Costs:
-    """Jobs of the operations of one kernel on one machine. Amounts are cycles of a unit, per stream."""
+    """Jobs of the operations of one kernel on one machine. Amounts are cycles of a unit, per stream.
+
+    Equal requests get the same job object, which the event core's cache of shares counts on.
+    """
 
     graph: KernelGraph
     machine: Machine
+    _jobs: dict[tuple[str, int, int, float, int], Job] = field(default_factory=dict)
+    _memory: dict[str, Memory] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._memory = {buffer.name: buffer.memory for buffer in self.graph.buffers}
 
     def gemm(self, op: Op, shape: GemmShape, streams: int, warps: int, spilled: int) -> Job:
         """One warpgroup's part of a matrix product, as wgmma (or the same traffic by mma.sync on older parts).
@@ -51,7 +60,7 @@ class Costs:
         if spilled:
             floor += instructions * machine.serial_latency + spilled * machine.spill_cycles
         demands = (("tensor_core", tensor), ("shared", (operand_a + operand_b) / machine.shared_bytes))
-        return Job(op.id, demands, floor=floor, tail=machine.gemm_overhead)
+        return Job(op.id, demands, floor=floor, tail=machine.gemm_overhead, queue=TENSOR_QUEUE)
 
     def load(self, op: Op, miss: float) -> Job:
         """A bulk load: latency first, then bytes through L2 (``miss`` of them from memory) into shared memory."""
@@ -62,7 +71,7 @@ class Costs:
             ("memory", miss * moved / machine.memory_bytes),
             ("shared", moved / machine.shared_bytes),
         )
-        return Job(f"tma {op.id}", demands, lead=machine.load_latency, queued=True)
+        return Job(f"tma {op.id}", demands, lead=machine.load_latency, queue=LOAD_QUEUE)
 
     def store(self, op: Op, streams: int) -> Job:
         """A store to global memory with its wait: out of shared memory into L2 and on to memory."""
@@ -101,7 +110,7 @@ class Costs:
             amounts[Unit.ALU] = op.elements / machine.alu / streams
         moved = sum(a.bytes for a in (*op.reads, *op.writes) if self._on_chip(a.buffer))
         demands = [
-            ("alu", amounts[Unit.ALU]),
+            ("alu", amounts[Unit.ALU] / machine.alu_ratio),
             ("sfu", amounts[Unit.SFU]),
             ("shared", moved / machine.shared_bytes / streams),
         ]
@@ -110,6 +119,12 @@ class Costs:
 
     def of(self, op: Op, streams: int, warps: int, miss: float, spilled: int) -> Job:
         """The job of any operation for one of ``streams`` equal streams."""
+        key = (op.id, streams, warps, miss, spilled)
+        if key not in self._jobs:
+            self._jobs[key] = self._job(op, streams, warps, miss, spilled)
+        return self._jobs[key]
+
+    def _job(self, op: Op, streams: int, warps: int, miss: float, spilled: int) -> Job:
         if op.gemm is not None:
             return self.gemm(op, op.gemm, streams, warps, spilled)
         if op.kind is OpKind.TMA_LOAD:
@@ -127,12 +142,12 @@ class Costs:
         return op.kind is OpKind.TMA_LOAD or (op.issue is Issue.ASYNCHRONOUS and op.kind is OpKind.GEMM)
 
     def _on_chip(self, name: str) -> bool:
-        return self.graph.buffer(name).memory is Memory.SHARED
+        return self._memory.get(name) is Memory.SHARED
 
     def _from_global(self, op: Op) -> bool:
-        return any(self.graph.buffer(a.buffer).memory is Memory.GLOBAL for a in op.reads) and any(
+        return any(self._memory.get(a.buffer) is Memory.GLOBAL for a in op.reads) and any(
             self._on_chip(a.buffer) for a in op.writes
         )
 
     def _to_global(self, op: Op) -> bool:
-        return any(self.graph.buffer(a.buffer).memory is Memory.GLOBAL for a in op.writes)
+        return any(self._memory.get(a.buffer) is Memory.GLOBAL for a in op.writes)

@@ -2,7 +2,7 @@
 
 A job needs amounts of several units at once (a matrix product needs the tensor core and shared memory). All running jobs
 share the units by progressive filling: every job speeds up equally until one of its units is full. Loads go through one
-first-in-first-out queue a block's SM, as the TMA works. Time is in cycles; equal inputs give equal outputs.
+first-in-first-out queue, as the TMA works. Time is in cycles; equal inputs give equal outputs.
 """
 
 import heapq
@@ -14,12 +14,12 @@ __all__ = ["Arrive", "Async", "Barrier", "Commit", "Drain", "Engine", "Job", "Ma
 EPSILON = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Job:
     """Work of one instruction: ``demands`` in unit-cycles by unit name, at least ``floor`` cycles, then ``tail`` cycles.
 
-    ``tail`` occupies no unit: pipeline drain or latency. ``queued`` jobs pass one at a time (the TMA's queue); their
-    ``lead`` is the latency before the data begins to flow and overlaps with other jobs.
+    ``tail`` occupies no unit: pipeline drain or latency. Jobs of one ``queue`` pass one at a time, first in, first out;
+    ``lead`` is the latency before a job enters its queue (a load's data begins to flow) and overlaps with other jobs.
     """
 
     label: str
@@ -27,12 +27,16 @@ class Job:
     floor: float = 0.0
     tail: float = 0.0
     lead: float = 0.0
-    queued: bool = False
+    queue: str = ""
+    alone: float = field(init=False)
+    """Cycles that the job takes when no other job runs, without lead and tail."""
+    rates: tuple[tuple[str, float], ...] = field(init=False)
+    """Share of each unit that the job takes when it runs as fast as alone."""
 
-    @property
-    def alone(self) -> float:
-        """Cycles that the job takes when no other job runs, without lead and tail."""
-        return max([self.floor, *(amount for _, amount in self.demands)])
+    def __post_init__(self) -> None:
+        alone = max([self.floor, *(amount for _, amount in self.demands)])
+        object.__setattr__(self, "alone", alone)
+        object.__setattr__(self, "rates", tuple((u, a / alone) for u, a in self.demands if a > 0 and alone > 0))
 
 
 @dataclass(eq=False, slots=True)
@@ -158,15 +162,17 @@ class _Running:
 class Engine:
     """Plays streams to their end, or to the point where nothing moves any more."""
 
-    def __init__(self, streams: list[Stream], *, timeline: int = 0) -> None:
+    def __init__(self, streams: list[Stream], *, side_by_side: frozenset[str] = frozenset(), timeline: int = 0) -> None:
+        """``side_by_side`` names queues whose jobs share their units instead of passing one at a time."""
         self.streams = streams
+        self._side_by_side = side_by_side
         self.now = 0.0
         self.busy: dict[str, float] = {}
         self.events: list[tuple[str, float, float, str, str]] = []
         self.snapshots: dict[tuple[str, int], dict[str, float]] = {}
         self._timeline = timeline
         self._active: list[_Running] = []
-        self._queue: deque[_Running] = deque()
+        self._queues: dict[str, deque[_Running]] = {}
         self._timers: list[tuple[float, int, Stream | _Running]] = []
         self._serial = 0
         self._ready: deque[Stream] = deque()
@@ -204,19 +210,20 @@ class Engine:
         if self._timers and self._timers[0][0] < until:
             until = self._timers[0][0]
         elapsed = max(0.0, until - self.now)
+        busy = self.busy
         finished: list[_Running] = []
         for running, speed in zip(self._active, speeds, strict=True):
             running.remaining -= speed * elapsed
-            share = speed * elapsed / running.job.alone
-            for unit, amount in running.job.demands:
-                self.busy[unit] = self.busy.get(unit, 0.0) + amount * share
+            share = speed * elapsed
+            for unit, rate in running.job.rates:
+                busy[unit] = busy.get(unit, 0.0) + rate * share
             if running.remaining <= EPSILON:
                 finished.append(running)
         self.now = until
         for running in finished:
             self._active.remove(running)
-            if running.job.queued:
-                self._next_queued()
+            if running.job.queue and running.job.queue not in self._side_by_side:
+                self._leave(running.job.queue)
             if running.job.tail > 0:
                 self._at(self.now + running.job.tail, running)
             else:
@@ -227,31 +234,37 @@ class Engine:
                 self._ready.append(item)
             elif item.remaining <= EPSILON:
                 self._finish(item)
-            elif item.job.queued:
-                self._queue.append(item)
-                if len(self._queue) == 1:
-                    self._active.append(item)
             else:
-                self._active.append(item)
+                self._enter(item)
 
-    def _next_queued(self) -> None:
-        self._queue.popleft()
-        if self._queue:
-            self._active.append(self._queue[0])
+    def _enter(self, running: _Running) -> None:
+        if not running.job.queue or running.job.queue in self._side_by_side:
+            self._active.append(running)
+            return
+        queue = self._queues.setdefault(running.job.queue, deque())
+        queue.append(running)
+        if len(queue) == 1:
+            self._active.append(running)
+
+    def _leave(self, name: str) -> None:
+        queue = self._queues[name]
+        queue.popleft()
+        if queue:
+            self._active.append(queue[0])
 
     def _shares(self) -> tuple[float, ...]:
         """Progress per cycle of each active job, in its own alone-cycles: 1 is as fast as alone."""
         jobs = tuple(running.job for running in self._active)
         if jobs in self._speeds:
             return self._speeds[jobs]
-        rates = [{unit: amount / job.alone for unit, amount in job.demands if amount > 0} for job in jobs]
+        rates = [job.rates for job in jobs]
         speeds = [0.0] * len(jobs)
         free: dict[str, float] = {}
         rising = set(range(len(jobs)))
         while rising:
             load: dict[str, float] = {}
             for index in sorted(rising):
-                for unit, rate in rates[index].items():
+                for unit, rate in rates[index]:
                     load[unit] = load.get(unit, 0.0) + rate
             step = min(1.0 - speeds[index] for index in rising)
             for unit, rate in load.items():
@@ -264,7 +277,7 @@ class Engine:
             rising = {
                 index
                 for index in rising
-                if speeds[index] < 1.0 - EPSILON and not any(unit in full for unit in rates[index])
+                if speeds[index] < 1.0 - EPSILON and not any(unit in full for unit, _ in rates[index])
             }
         self._speeds[jobs] = tuple(speeds)
         return self._speeds[jobs]
@@ -273,15 +286,11 @@ class Engine:
         running = _Running(job, stream, blocking, self.now, max(job.alone, EPSILON * 2))
         if job.lead > 0:
             self._at(self.now + job.lead, running)
-        elif job.queued:
-            self._queue.append(running)
-            if len(self._queue) == 1:
-                self._active.append(running)
         elif job.alone <= EPSILON:
             running.remaining = 0.0
             self._at(self.now + job.tail, running)
         else:
-            self._active.append(running)
+            self._enter(running)
         return running
 
     def _finish(self, running: _Running) -> None:

@@ -53,11 +53,26 @@ def loops_of(graph: KernelGraph, sms: int, played: int) -> Loops:
             continue
         count = scope.trips
         if count is None:
-            estimated.append(scope.id)
-            count = _from_stores(graph, scope.id, blocks)
+            count = _from_runs(graph, scope.id, blocks * _outside(graph, scope.parent, trips))
+            if count is None:
+                estimated.append(scope.id)
+                count = _from_stores(graph, scope.id, blocks)
         trips[scope.id] = max(1, count)
         shown[scope.id] = min(trips[scope.id], PLAYED_OUTER if scope.id in parents else played)
     return Loops(trips, shown, tuple(estimated), blocks)
+
+
+def _outside(graph: KernelGraph, scope: str | None, trips: dict[str, int]) -> int:
+    """How often a block enters the children of a scope."""
+    return (
+        1 if scope is None or scope == ROOT else trips.get(scope, 1) * _outside(graph, graph.scope(scope).parent, trips)
+    )
+
+
+def _from_runs(graph: KernelGraph, scope: str, entries: int) -> int | None:
+    """Mean trips of a loop whose operations know how often a launch runs them; None when they do not."""
+    runs = [op.runs for op in graph.ops_in(scope) if op.runs is not None and not op.guarded]
+    return ceil(max(runs) / entries) if runs else None
 
 
 def _from_stores(graph: KernelGraph, scope: str, blocks: int) -> int:

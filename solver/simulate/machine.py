@@ -48,8 +48,12 @@ class Machine:
     """Cycles that each matrix instruction waits when the compiler had to serialise them."""
     spill_cycles: float
     """Cycles of the load/store path for one spilled register of one warpgroup, store and reload."""
+    alu_ratio: float
+    """Share of the fp32 rate that mixed arithmetic reaches: comparisons, maxima and conversions run at half of it."""
     stream_ratio: float
     """Share of the ALU and SFU that one warpgroup alone can keep busy."""
+    phase: float
+    """Where warpgroups that share the tensor core stand between taking turns (0) and running side by side (1)."""
     sync_cycles: float
     """A block-wide or role-wide thread barrier, from the last arrival on."""
     block_cycles: float
@@ -125,7 +129,9 @@ def machine(profile: HardwareProfile) -> Machine:
         gemm_overhead=known("model.gemm_overhead", "cycles", known("wgmma.latency", "cycles", 0.0)),
         serial_latency=known("model.serial_latency", "cycles", 0.0),
         spill_cycles=known("model.spill_cycles", "cycles", 0.0),
+        alu_ratio=known("model.alu_ratio", "ratio", 1.0),
         stream_ratio=known("model.stream_ratio", "ratio", 1.0),
+        phase=known("model.phase", "ratio", 0.0),
         sync_cycles=known("model.sync_cycles", "cycles", known("barriers.named_latency", "cycles", 0.0)),
         block_cycles=known("model.block_cycles", "cycles", 0.0),
         base_registers=int(known("model.base_registers", "registers", 40)),

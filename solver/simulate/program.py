@@ -65,9 +65,11 @@ class Program:
     spilled: Mapping[str, int]
     block: int = 0
     _barriers: dict[tuple[str, str], list[Barrier]] = field(default_factory=dict)
+    _by_id: dict[str, Op] = field(default_factory=dict)
 
     def streams(self) -> list[Stream]:
         """The block's streams, roles in the schedule's order."""
+        self._by_id = {op.id: op for op in self.graph.ops}
         widths = {role.name: self._width(role) for role in self.schedule.roles}
         for pipeline in self.schedule.pipelines:
             producer, consumer = self._sides(pipeline)
@@ -79,11 +81,11 @@ class Program:
             ]
         result: list[Stream] = []
         for role in self.schedule.roles:
-            for index in range(widths[role.name]):
-                name = f"{role.name}.{index}" if widths[role.name] > 1 else role.name
-                name = f"{name}@{self.block}" if self.block else name
-                counts: dict[tuple[str, SyncKind], int] = {}
-                result.append(Stream(name, role.name, list(self._scope(ROOT, role, widths[role.name], counts))))
+            width = widths[role.name]
+            instructions = list(self._scope(ROOT, role, width, {}))
+            for index in range(width):
+                name = f"{role.name}.{index}" if width > 1 else role.name
+                result.append(Stream(f"{name}@{self.block}" if self.block else name, role.name, instructions))
         return result
 
     def _width(self, role: Role) -> int:
@@ -120,10 +122,10 @@ class Program:
                     continue
                 if isinstance(entry, Sync):
                     yield from self._sync(entry, role, counts)
-                elif any(child.id == entry.id for child in self.graph.scopes):
-                    yield from self._scope(entry.id, role, streams, counts)
+                elif entry.id in self._by_id:
+                    yield from self._op(self._by_id[entry.id], role, streams)
                 else:
-                    yield from self._op(self.graph.op(entry.id), role, streams)
+                    yield from self._scope(entry.id, role, streams, counts)
             if scope != ROOT:
                 yield Mark(scope, step)
 

@@ -30,8 +30,10 @@ class Registers:
         return max(0, self.needed - self.budget)
 
 
-def live_fragments(graph: KernelGraph, ops: Sequence[Op], threads: int) -> int:
+def live_fragments(graph: KernelGraph, ops: Sequence[Op], threads: int, spread: frozenset[str] = frozenset()) -> int:
     """Most 32-bit registers of a thread that the fragments of these operations hold at once.
+
+    ``spread`` names loops whose body overlaps iterations (stage offsets): what it touches lives through the whole loop.
 
     Raises:
         GraphError: an operation names a buffer that the graph does not hold.
@@ -50,7 +52,7 @@ def live_fragments(graph: KernelGraph, ops: Sequence[Op], threads: int) -> int:
     for name in first:
         # A value that crosses a loop's boundary (accumulators, running statistics) lives through the whole loop.
         scopes = {op.scope for op in order if any(a.buffer == name for a in (*op.reads, *op.writes))}
-        if len(scopes) > 1 or _carried(order, name):
+        if len(scopes) > 1 or scopes & spread or _carried(order, name):
             loops = [i for i, op in enumerate(order) if op.scope in scopes and depth[op.scope].parent is not None]
             if loops:
                 first[name], last[name] = min(first[name], *loops), max(last[name], *loops)
@@ -97,7 +99,12 @@ def role_registers(graph: KernelGraph, machine: Machine, schedule: WarpSchedule)
     for role in schedule.roles:
         ids = set(placed[role.name])
         ops = [op for op in graph.ops if op.id in ids]
-        fragments = live_fragments(graph, ops, WARP * role.warps)
+        spread = frozenset(
+            program.scope
+            for program in schedule.scopes
+            if len({entry.stage for entry in program.body(role.name) if entry.kind == "sync"}) > 1
+        )
+        fragments = live_fragments(graph, ops, WARP * role.warps, spread)
         needed = fragments + machine.base_registers if fragments else 0
         result[role.name] = Registers(needed, role.registers_per_thread or launch)
     return result

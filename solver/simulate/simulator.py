@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from solver.domain import HardwareProfile, KernelGraph, WarpSchedule
-from solver.simulate.costs import Costs
+from solver.simulate.costs import TENSOR_QUEUE, Costs
 from solver.simulate.events import Engine, Stream
 from solver.simulate.loops import Loops, loops_of
 from solver.simulate.machine import Machine, machine
@@ -21,9 +21,9 @@ from solver.simulate.traffic import misses
 
 __all__ = ["Block", "play", "simulate"]
 
-PLAYED_ITERATIONS = 20
+PLAYED_ITERATIONS = 16
 """Innermost iterations played; the last ``MEASURED`` of them give the interval."""
-MEASURED = 8
+MEASURED = 6
 TIMELINE_EVENTS = 400
 UNITS = ("tensor_core", "shared", "sfu", "alu", "fill", "memory", "copy")
 
@@ -127,13 +127,39 @@ def play(block: Block, device: Machine) -> Simulation:
 
 
 def _play_sm(block: Block, device: Machine, miss: Mapping[str, float], occupancy: int) -> _Played:
-    """One SM with this many blocks, from their common start to the last one's end; real length, extrapolated."""
+    """One SM with this many blocks, played with products taking turns and, in part, side by side.
+
+    Nothing in a kernel says how far warpgroups drift apart. When they take turns at the tensor core, one computes while
+    another multiplies; in step, all multiply and then all compute. Hardware lies between (``phase``).
+    """
+    turns = _play_once(block, device, miss, occupancy, frozenset())
+    width = sum(stream.marks != {} for stream in turns.engine.streams)
+    if device.phase <= 0.0 or width <= 1 or turns.engine.stuck():
+        return turns
+    together = _play_once(block, device, miss, occupancy, frozenset({TENSOR_QUEUE}))
+
+    def mix(first: float, second: float) -> float:
+        return first + device.phase * (second - first)
+
+    units = sorted(set(turns.busy) | set(together.busy))
+    return _Played(
+        mix(turns.cycles, together.cycles),
+        mix(turns.interval, together.interval),
+        {unit: mix(turns.busy.get(unit, 0.0), together.busy.get(unit, 0.0)) for unit in units},
+        turns.engine,
+    )
+
+
+def _play_once(
+    block: Block, device: Machine, miss: Mapping[str, float], occupancy: int, side_by_side: frozenset[str]
+) -> _Played:
+    """From the blocks' common start to the last one's end; real length, extrapolated."""
     streams: list[Stream] = []
     for index in range(occupancy):
         for stream in block.build(miss, index):
             stream.start = device.block_cycles * (index + 1)
             streams.append(stream)
-    engine = Engine(streams, timeline=TIMELINE_EVENTS)
+    engine = Engine(streams, side_by_side=side_by_side, timeline=TIMELINE_EVENTS)
     cycles = engine.run()
     busy = dict(engine.busy)
     interval = 0.0

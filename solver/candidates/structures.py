@@ -1,0 +1,192 @@
+"""The structural choices of a warp schedule that candidates differ in, and which of them a kernel allows.
+
+A structure is what an engineer would say of a schedule: how many consumer warpgroups, one barrier for several tiles or one
+each, how deep, who stores, how registers are split, whether iterations overlap inside a role. The solver fills in the rest.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from solver.domain import (
+    DepthPin,
+    GemmShape,
+    HardwareProfile,
+    KernelGraph,
+    Memory,
+    OpKind,
+    Pins,
+    RolePin,
+    ScopeKind,
+)
+from solver.wgmma import WARPGROUP, partition
+
+__all__ = ["Space", "Structure", "register_splits", "space_of"]
+
+LARGEST_DEPTH = 8
+LARGEST_CONSUMER_WARPGROUPS = 4
+LOAD_WARPGROUPS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """One point of the space. ``depths`` has one entry a loaded buffer; registers 0/0 leave them as launched."""
+
+    warpgroups: int
+    merged: bool
+    depths: tuple[tuple[str, int], ...]
+    store_role: bool
+    load_registers: int
+    consumer_registers: int
+    overlapped: bool = False
+
+    def depth(self, buffer: str) -> int:
+        """Versions of a buffer; 1 when it is not loaded in a loop."""
+        return dict(self.depths).get(buffer, 1)
+
+    def pins(self) -> Pins:
+        """The structure as pins for the solver."""
+        roles = [RolePin("consumer", registers_per_thread=self.consumer_registers)]
+        if self.depths:
+            roles.append(RolePin("load", registers_per_thread=self.load_registers))
+        if self.store_role:
+            roles.append(RolePin("store", registers_per_thread=self.load_registers))
+        return Pins(
+            roles=tuple(roles),
+            depths=tuple(DepthPin(name, depth) for name, depth in self.depths),
+            consumer_warpgroups=self.warpgroups,
+            store_role=self.store_role,
+            merged_pipelines=self.merged,
+            software_pipelining=self.overlapped,
+        )
+
+    def described(self) -> dict[str, str]:
+        """The structure in words, for tables and reports."""
+        registers = f"{self.load_registers}/{self.consumer_registers}" if self.consumer_registers else "as launched"
+        return {
+            "consumer_warpgroups": str(self.warpgroups),
+            "pipelines": "merged" if self.merged else "separate",
+            "depth": ",".join(f"{name}={depth}" for name, depth in self.depths),
+            "store": "own role" if self.store_role else "consumer",
+            "registers": registers,
+            "iterations": "overlapped" if self.overlapped else "in order",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What a kernel allows: loaded buffers by loop with their bytes, widths, and which choices exist at all."""
+
+    graph: KernelGraph
+    loaded: Mapping[str, tuple[str, ...]]
+    fixed_bytes: int
+    widths: tuple[int, ...]
+    can_merge: bool
+    can_store: bool
+    can_overlap: bool
+
+    def bytes_of(self, structure: Structure) -> int:
+        """Shared memory of the structure, without barriers."""
+        ring = sum(self.graph.buffer(name).bytes * depth for name, depth in structure.depths)
+        return self.fixed_bytes + ring
+
+    def base(self, profile: HardwareProfile) -> Iterator[Structure]:
+        """The coarse grid: every width with every uniform depth that fits, and the first depth that does not."""
+        names = [name for names in self.loaded.values() for name in names]
+        limit = profile.integer("shared.per_block", "bytes")
+        for warpgroups in self.widths:
+            load, consumer = register_splits(profile, warpgroups)[0]
+            for depth in range(1, LARGEST_DEPTH + 1):
+                structure = Structure(warpgroups, False, tuple((name, depth) for name in names), False, load, consumer)
+                yield structure
+                if self.bytes_of(structure) > limit:
+                    break
+
+    def refined(self, structure: Structure, profile: HardwareProfile) -> Iterator[Structure]:
+        """Neighbours of a good structure: merging, a store role, other register splits, unequal depths, overlap."""
+        merges = (structure.merged, not structure.merged) if self.can_merge else (structure.merged,)
+        for merged in merges:
+            same = replace(structure, merged=merged)
+            yield same
+            if self.can_store:
+                yield replace(same, store_role=True)
+            for load, consumer in register_splits(profile, structure.warpgroups)[1:]:
+                yield replace(same, load_registers=load, consumer_registers=consumer)
+        if not structure.merged and len(structure.depths) > 1:
+            for index, (name, depth) in enumerate(structure.depths):
+                for other in (depth - 1, depth + 1):
+                    if other >= 1:
+                        changed = list(structure.depths)
+                        changed[index] = (name, other)
+                        yield replace(structure, depths=tuple(changed))
+        if self.can_overlap:
+            yield replace(structure, overlapped=True)
+
+
+def space_of(graph: KernelGraph) -> Space:
+    """The space of a kernel graph."""
+    loops = [scope for scope in graph.scopes if scope.kind is not ScopeKind.ROOT]
+    loads = [op for op in graph.ops if op.kind in (OpKind.TMA_LOAD, OpKind.ASYNC_LOAD)]
+    loaded: dict[str, tuple[str, ...]] = {}
+    for scope in loops:
+        names = dict.fromkeys(
+            access.buffer
+            for op in loads
+            if op.scope == scope.id
+            for access in op.writes
+            if graph.buffer(access.buffer).memory is Memory.SHARED
+        )
+        if names:
+            loaded[scope.id] = tuple(names)
+    ring = {name for names in loaded.values() for name in names}
+    fixed = sum(b.bytes for b in graph.buffers if b.memory is Memory.SHARED and b.name not in ring)
+    shapes = [op.gemm for op in graph.ops if op.gemm is not None]
+    products = {scope.id: sum(op.gemm is not None for op in graph.ops_in(scope.id)) for scope in loops}
+    return Space(
+        graph,
+        loaded,
+        fixed,
+        _widths(graph, shapes),
+        can_merge=any(_share_readers(graph, names) for names in loaded.values()),
+        can_store=any(op.kind is OpKind.TMA_STORE for op in graph.ops),
+        can_overlap=any(count > 1 for count in products.values()),
+    )
+
+
+def register_splits(profile: HardwareProfile, consumer_warpgroups: int) -> list[tuple[int, int]]:
+    """(load, consumer) budgets to try, best first: all spare registers to the consumers, a middle split, none moved.
+
+    One auxiliary warpgroup beside the consumers; the pool is what the block is launched with.
+    """
+    if not profile.flag("features.setmaxnreg"):
+        return [(0, 0)]
+    least = profile.integer("setmaxnreg.minimum", "registers")
+    step = profile.integer("setmaxnreg.step", "registers")
+    groups = consumer_warpgroups + LOAD_WARPGROUPS
+    pool = profile.integer("sm.registers", "registers") // 128
+    most = min(profile.integer("thread.max_registers", "registers") // step * step - step, 240)
+    pool = min(pool, groups * (pool // groups // step * step) if groups > 2 else groups * most)
+    splits = []
+    for load in (least, least + 2 * step):
+        consumer = min(most, (pool - LOAD_WARPGROUPS * load) // consumer_warpgroups // step * step)
+        if consumer > load:
+            splits.append((load, consumer))
+    return [*dict.fromkeys(splits), (0, 0)]
+
+
+def _widths(graph: KernelGraph, shapes: list[GemmShape]) -> tuple[int, ...]:
+    """Consumer warpgroups that every warpgroup product can be split over, the kernel's own width first."""
+    own = max(1, graph.threads // 128)
+    if not shapes:
+        return (own,)
+    fits = [
+        count
+        for count in range(1, LARGEST_CONSUMER_WARPGROUPS + 1)
+        if all(partition(shape, WARPGROUP * count) is not None for shape in shapes)
+    ]
+    return tuple(sorted(fits, key=lambda count: (count != own, abs(count - own), count)))
+
+
+def _share_readers(graph: KernelGraph, names: tuple[str, ...]) -> bool:
+    """Whether several loaded buffers are read by the same operation, so that one barrier can guard them."""
+    readers = [frozenset(op.id for op in graph.ops if any(a.buffer == name for a in op.reads)) for name in names]
+    return len(readers) > 1 and any(first & second for i, first in enumerate(readers) for second in readers[:i])
