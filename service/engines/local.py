@@ -53,7 +53,9 @@ class LocalEngine:
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    """Plain files directly in a folder, by name; links are not followed."""
+    """Plain files of a folder and its folders, by relative path; links are not followed."""
     return {
-        path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file() and not path.is_symlink()
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
     }

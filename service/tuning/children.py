@@ -39,6 +39,7 @@ from solver.domain import (
     TargetFamily,
     Violation,
     WarpSchedule,
+    digest_bytes,
     dump,
     load,
 )
@@ -214,13 +215,14 @@ def _built(document: dict[str, Any], files: dict[str, bytes], source_name: str) 
     """
     outcome = document["outcome"]
     source = document.get("source", "")
-    binary = document.get("binary")
+    binary = document.get("binary") is not None
     report = {key: value for key, value in document.items() if key not in ("source", "binary")}
     products = [Product(source_name, "text/x-cuda", source.encode())] if source else []
-    if binary is not None:
-        data = files.get(Path(binary).name)
+    if binary:
+        # By digest and not by path: the path is of the machine that built it.
+        data = next((data for data in files.values() if digest_bytes(data) == document["binary_digest"]), None)
         if data is None:
-            failure = Failure("binary-missing", "the build named a binary that is not there")
+            failure = Failure("binary-missing", "the build named a binary that did not come with it")
             raise StepFailed(Outcome.INFRASTRUCTURE, failure, report=report)
         products.append(Product("binary", "application/x-sharedlib", data))
     kind = Outcome(outcome["kind"]) if outcome["kind"] in Outcome.__members__.values() else Outcome.INFRASTRUCTURE
@@ -231,7 +233,7 @@ def _built(document: dict[str, Any], files: dict[str, bytes], source_name: str) 
     gaps = tuple(f"{gap['what']}: planned {gap['planned']}, found {gap['found']}" for gap in document["not_honoured"])
     if kind is Outcome.NOT_HONOURED and not gaps:
         gaps = (outcome.get("message", "the binary differs from the plan"),)
-    return Built(report, gaps, tuple(products), binary=binary is not None)
+    return Built(report, gaps, tuple(products), binary=binary)
 
 
 @lru_cache(maxsize=4)

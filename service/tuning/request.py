@@ -32,7 +32,7 @@ class TuneBudget:
     wall_seconds: float = 600.0
     work_limit: int = 20_000
     solve_seconds: float = 60.0
-    compile_seconds: float = 180.0
+    compile_seconds: float = 300.0
     measure_seconds: float = 60.0
 
     @classmethod
