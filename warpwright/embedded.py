@@ -6,16 +6,15 @@ Local tuning is a job of it, so what was found is remembered, an interrupted job
 
 import asyncio
 import logging
-import sys
 import threading
 from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
 import httpx
-import structlog
 
 from service.app import create_app
+from service.logs import configure
 from service.settings import Settings
 from service.tuning.toolchain import Toolchain
 from warpwright.client import Client
@@ -81,9 +80,6 @@ def embedded_client(settings: Settings | None = None, *, toolchain: Toolchain | 
         SettingsError: an environment variable does not parse.
         ServiceError: the database cannot be opened or brought up to date.
     """
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    configure("console", level=logging.WARNING)
     transport = EmbeddedTransport(settings or Settings.from_environment(), toolchain=toolchain)
     return Client(EMBEDDED, seconds=600.0, retries=0, transport=transport)

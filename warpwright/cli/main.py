@@ -76,7 +76,10 @@ def solve(
     ] = None,
     function: Function = None,
     settings: Settings = None,
-    engine: Engine = "cpsat",
+    engine: Annotated[
+        str | None,
+        typer.Option("--engine", help="cpsat (default), z3, enumerate; exact (default for scheduler calls)."),
+    ] = None,
     why: Annotated[
         str | None, typer.Option("--why", help="Ask why a choice is not possible, such as pipelines.ab.depth=4.")
     ] = None,
@@ -135,6 +138,64 @@ def doctor(server: Server = None, token: Token = None, json: Json = False) -> No
     from warpwright.cli.doctor import run_doctor
 
     raise typer.Exit(run_doctor(server, token, as_json=json))
+
+
+@app.command()
+def report(
+    job: Annotated[str, typer.Argument(metavar="JOB", help="Id of a job, as 'tune --json' and the API give it.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The page.")] = Path("report.html"),
+    server: Server = None,
+    token: Token = None,
+) -> None:
+    """Write a job's page as one self-contained HTML file."""
+    from warpwright.cli.report import run_report
+
+    raise typer.Exit(run_report(job, out, server, token))
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option("--host", help="Address; anything but loopback needs a token.")] = None,
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 8753 by default.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Folder of database and artifacts.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=0, help="Jobs at a time; 0 serves HTTP only.")] = None,
+) -> None:
+    """Serve the HTTP API and the dashboard."""
+    from warpwright.cli.serve import run_serve
+
+    raise typer.Exit(run_serve(host, port, data, jobs))
+
+
+tokens = typer.Typer(help="Make, list and revoke access tokens.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(tokens, name="token")
+
+
+@tokens.command("create")
+def token_create(
+    name: Annotated[str, typer.Argument(help="For people.")],
+    scopes: Annotated[list[str] | None, typer.Option("--scope", help="read, tune, work or admin; repeatable.")] = None,
+    json: Json = False,
+) -> None:
+    """Make a token and print its secret, this once."""
+    from warpwright.cli.tokens import create_token
+
+    raise typer.Exit(create_token(name, scopes or [], as_json=json))
+
+
+@tokens.command("list")
+def token_list(json: Json = False) -> None:
+    """List the tokens, without their secrets."""
+    from warpwright.cli.tokens import list_tokens
+
+    raise typer.Exit(list_tokens(as_json=json))
+
+
+@tokens.command("revoke")
+def token_revoke(token_id: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+    """Revoke a token."""
+    from warpwright.cli.tokens import revoke_token
+
+    raise typer.Exit(revoke_token(token_id))
 
 
 def main(arguments: list[str] | None = None) -> None:

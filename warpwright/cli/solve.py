@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from warpwright.words import proof_line
 
 __all__ = ["SolveOptions", "run_solve"]
 
+DEFAULT_ENGINE = "cpsat"
+
 
 @dataclass(frozen=True, slots=True)
 class SolveOptions:
@@ -30,7 +32,7 @@ class SolveOptions:
     profile: str | None = None
     function: str | None = None
     settings: tuple[str, ...] = ()
-    engine: str = "cpsat"
+    engine: str | None = None
     why: str | None = None
     pins: Path | None = None
     problem: Path | None = None
@@ -55,7 +57,7 @@ def run_solve(options: SolveOptions) -> ExitCode:
 
 
 def _solve_kernel(kernel: KernelFile, profile: HardwareProfile, pins: Pins, options: SolveOptions) -> ExitCode:
-    verdict = solve_kernel(kernel, profile, engine=options.engine, pins=pins).verdict
+    verdict = solve_kernel(kernel, profile, engine=options.engine or DEFAULT_ENGINE, pins=pins).verdict
     if options.json:
         _print_json(documents.dump(verdict))
     else:
@@ -99,7 +101,7 @@ def _explain(kernel: KernelFile, profile: HardwareProfile, pins: Pins, options: 
 def _solve_problem(path: Path, options: SolveOptions) -> ExitCode:
     from solver.modulo import solve_file
 
-    answer = solve_file(path, engine=options.engine)
+    answer = solve_file(path, engine=options.engine or DEFAULT_ENGINE)
     if options.json:
         _print_json(answer)
     else:
@@ -131,9 +133,10 @@ def _print_modulo(answer: Mapping[str, Any]) -> None:
 def _solve_calls(path: Path, options: SolveOptions) -> ExitCode:
     from solver.ascend.scheduler_call import run
 
-    rows = run(path) if options.engine == "cpsat" else run(path, engine=options.engine)
-    if options.json:
-        _print_json(rows)
+    rows = run(path) if options.engine is None else run(path, engine=options.engine)
+    if options.json or not sys.stdout.isatty():
+        for row in rows:
+            _print_json(row)
     else:
         table = Table("call", "II", "lower bound", "proven", "bytes", "versions", "seconds", header_style="bold")
         for row in rows:
@@ -157,5 +160,5 @@ def _exit_code(status: str) -> ExitCode:
     return {"infeasible": ExitCode.INFEASIBLE, "unknown": ExitCode.UNKNOWN}.get(status, ExitCode.OK)
 
 
-def _print_json(document: Mapping[str, Any] | Sequence[Any]) -> None:
+def _print_json(document: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(document) + "\n")

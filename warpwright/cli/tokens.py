@@ -1,0 +1,102 @@
+"""``warpwright token``: makes, lists and revokes access tokens of the database that the settings name."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.table import Table
+from rich.text import Text
+
+from service.db import Database
+from service.db.migrate import upgrade
+from service.settings import Settings
+from service.tokens import repository
+from service.tokens.schemas import Scope, TokenView
+from service.tokens.service import create
+from solver.domain.errors import WarpwrightError
+from warpwright.cli.exit_codes import ExitCode
+from warpwright.cli.render import console
+
+__all__ = ["create_token", "list_tokens", "revoke_token"]
+
+SHOWN = 1000
+
+
+def create_token(name: str, scopes: list[str], *, as_json: bool) -> ExitCode:
+    """Makes a token; its secret is printed this once.
+
+    Raises:
+        WarpwrightError: ``scope-unknown``.
+    """
+    wanted = [_scope(scope) for scope in scopes or [Scope.TUNE.value]]
+    with _database() as database:
+        token, secret = database.write(lambda session: _made(*create(session, name, wanted)))
+    if as_json:
+        sys.stdout.write(json.dumps({**token.model_dump(mode="json"), "secret": secret}) + "\n")
+    else:
+        sys.stdout.write(secret + "\n")
+        sys.stderr.write(f"{token.id} ({', '.join(token.scopes)}): the line above is the secret; it is not kept\n")
+    return ExitCode.OK
+
+
+def list_tokens(*, as_json: bool) -> ExitCode:
+    """Lists the tokens, revoked ones included, without their secrets."""
+    with _database() as database:
+        tokens = database.read(
+            lambda session: [TokenView.model_validate(row) for row in repository.all_tokens(session, SHOWN)]
+        )
+    if as_json:
+        sys.stdout.write(json.dumps({"tokens": [token.model_dump(mode="json") for token in tokens]}) + "\n")
+        return ExitCode.OK
+    table = Table("id", "name", "scopes", "made", "last used", "revoked", header_style="bold")
+    for token in tokens:
+        moments = (token.created_at, token.last_used_at, token.revoked_at)
+        cells = (
+            token.id,
+            token.name,
+            ", ".join(token.scopes),
+            *(f"{each:%Y-%m-%d %H:%M}" if each else "" for each in moments),
+        )
+        table.add_row(*map(Text, cells))
+    console().print(table)
+    return ExitCode.OK
+
+
+def revoke_token(token_id: str) -> ExitCode:
+    """Revokes a token.
+
+    Raises:
+        WarpwrightError: ``token-unknown``.
+    """
+    with _database() as database:
+        if not database.write(lambda session: repository.revoke(session, token_id)):
+            raise WarpwrightError(f"no active token is called {token_id!r}", code="token-unknown", place=token_id)
+    sys.stdout.write(f"revoked {token_id}\n")
+    return ExitCode.OK
+
+
+def _made(token: object, secret: str) -> tuple[TokenView, str]:
+    return TokenView.model_validate(token), secret
+
+
+def _scope(name: str) -> Scope:
+    try:
+        return Scope(name)
+    except ValueError:
+        names = ", ".join(scope.value for scope in Scope)
+        raise WarpwrightError(
+            f"no scope is called {name!r}; there are {names}", code="scope-unknown", place="--scope"
+        ) from None
+
+
+@contextmanager
+def _database() -> Iterator[Database]:
+    settings = Settings.from_environment()
+    settings.data.mkdir(parents=True, exist_ok=True)
+    database = Database(settings.url)
+    try:
+        upgrade(database)
+        yield database
+    finally:
+        database.close()
