@@ -14,6 +14,7 @@ from service.dashboard.drawings import drawing_of
 from service.dashboard.exports import csv_response
 from service.dashboard.live import overview_stream
 from service.dashboard.rendering import page
+from service.dashboard.routes import PageRoute
 from service.dashboard.views import catalogue, model
 from service.dashboard.views.compare import compare
 from service.dashboard.views.joblist import JobFilter, job_page, profile_choices
@@ -26,7 +27,7 @@ from service.jobs import service as jobs
 from service.tokens.schemas import Scope
 from solver.domain import HardwareProfile
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
 ShownT = TypeVar("ShownT")
 CSV_ROWS = 5000
 Text = Annotated[str, Query(max_length=200)]
