@@ -1,0 +1,148 @@
+"""The commands as a user types them: what goes to stdout, what the exit code says, here and against a server."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.settings import Settings
+from service.testing.running import RunningService
+from service.testing.toolchain import StandInToolchain, stand_in_ir
+from warpwright.cli.exit_codes import ExitCode
+from warpwright.cli.main import main
+
+
+class Command:
+    """Runs the program in this process and keeps what it printed."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.out = self.err = ""
+
+    def __call__(self, *arguments: str | Path) -> int:
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        self.out, self.err = self._capsys.readouterr()
+        return int(left.value.code or 0)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    settings = Settings(data=tmp_path_factory.mktemp("data"), slow_artifact_sync=False)
+    with RunningService(settings, toolchain=StandInToolchain()) as running:
+        yield running
+
+
+@pytest.fixture
+def ir(tmp_path: Path) -> Path:
+    path = tmp_path / "toy.json"
+    path.write_text(stand_in_ir(schedules=2, salt=tmp_path.name))
+    return path
+
+
+def test_tune_on_a_server_prints_one_document(run: Command, server: RunningService, ir: Path, tmp_path: Path) -> None:
+    code = run("tune", ir, "-p", "h200", "--server", server.url, "--json", "-n", "2")
+    document = json.loads(run.out)
+    assert code == ExitCode.OK
+    assert document["schema"] == "warpwright.tune-result/1"
+    assert document["note"] == "compiled, not measured"
+    assert document["job"].startswith("job_")
+    page = tmp_path / "out" / "report.html"
+    assert run("report", document["job"], "-o", page, "--server", server.url) == ExitCode.OK
+    assert "compiled, not measured" in page.read_text()
+
+
+def test_tune_for_people_shows_a_table_and_the_files(
+    run: Command, server: RunningService, ir: Path, tmp_path: Path
+) -> None:
+    assert run("tune", ir, "-p", "h200", "--server", server.url, "-n", "2", "--out", tmp_path / "out") == ExitCode.OK
+    assert "chosen: scheduled" in run.out
+    assert "candidates to build" in run.err
+    assert (tmp_path / "out" / "result.json").is_file()
+    assert (tmp_path / "out" / "schedule.json").is_file()
+    assert "<h1>" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_infeasible_has_its_own_code(run: Command, server: RunningService, tmp_path: Path) -> None:
+    path = tmp_path / "toy.json"
+    path.write_text(stand_in_ir(infeasible=True))
+    assert run("tune", path, "-p", "h200", "--server", server.url) == ExitCode.INFEASIBLE
+    assert "impossible" in run.out
+
+
+def test_a_refusal_of_the_server_is_told_with_its_code(run: Command, server: RunningService, tmp_path: Path) -> None:
+    path = tmp_path / "toy.json"
+    path.write_text(stand_in_ir(refuse="foreign-code"))
+    assert run("tune", path, "-p", "h200", "--server", server.url, "--json") == ExitCode.REFUSED
+    assert json.loads(run.out)["error"]["code"]
+    assert "error:" in run.err
+
+
+def test_an_unknown_job_is_refused(run: Command, server: RunningService, tmp_path: Path) -> None:
+    assert run("report", "job_nope", "-o", tmp_path / "r.html", "--server", server.url) == ExitCode.REFUSED
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_server_that_is_away_has_its_own_code(run: Command, ir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warpwright.client.transport.DELAYS", (0.0,))
+    assert run("tune", ir, "-p", "h200", "--server", "http://127.0.0.1:9", "--json") == ExitCode.UNREACHABLE
+    assert json.loads(run.out)["error"]["code"] == "server-unreachable"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("tune", "absent.py", "-p", "h200"), "kernel-file-missing"),
+        (("tune", "absent.py", "-p", "no-such-device"), "profile-unknown-name"),
+        (("tune", "absent.py", "-p", "h200", "--effort", "heroic"), "effort-unknown"),
+        (("verify", "absent.json", "--kernel", "absent.py", "-p", "h200"), "document-unreadable"),
+        (("profiles", "no-such-device"), "profile-unknown-name"),
+    ],
+)
+def test_bad_input_names_itself(run: Command, arguments: tuple[str, ...], code: str) -> None:
+    assert run(*arguments, "--json") == ExitCode.BAD_INPUT
+    assert json.loads(run.out)["error"]["code"] == code
+
+
+def test_a_wrong_command_line_is_usage(run: Command) -> None:
+    assert run("solve") == ExitCode.USAGE
+    assert run("tune") == ExitCode.USAGE
+    assert run("no-such-command") == ExitCode.USAGE
+
+
+def test_profiles_are_listed_and_shown(run: Command) -> None:
+    assert run("profiles", "--json") == ExitCode.OK
+    names = [profile["name"] for profile in json.loads(run.out)["profiles"]]
+    assert "h200" in names
+    assert "ascend950" in names
+    assert run("profiles", "h200", "--json") == ExitCode.OK
+    assert json.loads(run.out)["schema"] == "warpwright.hardware-profile/1"
+    assert run("profiles", "h200") == ExitCode.OK
+    assert "shared.per_block" in run.out
+
+
+def test_tokens_are_made_listed_and_revoked(run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WARPWRIGHT_DATA", str(tmp_path))
+    assert run("token", "create", "ci", "--scope", "tune", "--json") == ExitCode.OK
+    made = json.loads(run.out)
+    assert run("token", "list", "--json") == ExitCode.OK
+    assert made["secret"] not in run.out
+    assert run("token", "revoke", made["id"]) == ExitCode.OK
+    assert run("token", "revoke", made["id"]) == ExitCode.BAD_INPUT
+    assert run("token", "create", "x", "--scope", "root") == ExitCode.BAD_INPUT
+
+
+def test_a_fault_of_ours_shows_its_traceback(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str | None, *, as_json: bool) -> ExitCode:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("warpwright.cli.profiles.run_profiles", broken)
+    assert run("profiles", "--json") == ExitCode.FAULT
+    assert "Traceback" in run.err
+    assert json.loads(run.out)["error"]["code"] == "fault"
