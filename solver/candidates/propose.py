@@ -6,13 +6,14 @@ The solver sees the structures in the order of their forecasts until enough sche
 involved, so equal requests get equal answers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from solver.candidates.result import Baseline, Candidate, Proposals, Rejected
 from solver.candidates.sketch import sketch
 from solver.candidates.structures import Space, Structure, space_of
 from solver.domain import (
+    Conflict,
     Feasible,
     GraphError,
     HardwareProfile,
@@ -38,14 +39,16 @@ __all__ = ["Variant", "propose", "propose_family"]
 
 Variant = tuple[Mapping[str, object], KernelGraph]
 
-REFINED = 2
-"""Coarse structures of a variant whose neighbourhood is looked at."""
+REFINED = 4
+"""Groups of structures (variant and width) whose neighbourhood is looked at."""
+DEEPER_HELPS = 0.998
+"""A deeper pipeline must shorten the forecast to less than this share, else the next depth is not looked at."""
+OVERLAPPED = 1
+"""Structures with overlapped iterations that the solver is asked about: these are its hardest questions."""
 TRIES = 3
 """The solver is asked for at most this many structures for each candidate wanted."""
 GROUPS = 3
 """The answer spans at least this many groups of structures, where there are as many."""
-SHOWN_INFEASIBLE = 2
-"""Structures of a variant beyond the memory limit that the solver is asked about, for their conflicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,26 +100,31 @@ def propose_family(
         PinError: a pin names nothing in a kernel, or two pins contradict each other by themselves.
         ProfileError: the profile lacks a number that every schedule depends on.
     """
-    pins = pins or Pins()
     spaces = [space_of(graph) for _, graph in variants]
-    for _, graph in variants:
-        close_problem(graph, profile, pins)
-    ranked, beyond = _rank(spaces, profile, pins)
+    pinned = [close_problem(graph, profile, pins).pins for _, graph in variants]
+    ranked, beyond = _rank(spaces, profile, pinned)
+    rejected = [
+        replace(_too_large(spaces[index], structure, profile), params=dict(variants[index][0]), variant=index)
+        for index, structure in beyond
+    ]
     found: dict[str, Candidate] = {}
-    rejected: list[Rejected] = []
-    for place in [*_diverse(ranked, count)[: count * TRIES], *beyond]:
-        wanted = len(found) < count
-        if not wanted and place not in beyond:
-            continue
-        params, graph = variants[place.variant]
-        outcome = _solve(graph, profile, place.structure, pins, engine, budget)
+    overlapped = 0
+    for variant, structure in _questions(spaces, ranked, pinned, count):
+        if len(found) >= count:
+            break
+        params, graph = variants[variant]
+        if structure is not None:
+            overlapped += structure.overlapped
+            if structure.overlapped and overlapped > OVERLAPPED:
+                continue
+            if not structure.overlapped and verify(graph, profile, sketch(spaces[variant], structure)):
+                continue
+        outcome = _solve(graph, profile, structure, pins or Pins(), engine, budget)
         if isinstance(outcome, Rejected):
-            rejected.append(replace(outcome, params=dict(params), variant=place.variant))
-        elif outcome is not None and wanted:
-            candidate = replace(
-                outcome, id=_identity(params, outcome.schedule), params=dict(params), variant=place.variant
-            )
-            found.setdefault(candidate.id, candidate)
+            rejected.append(replace(outcome, params=dict(params), variant=variant))
+        elif outcome is not None:
+            named = replace(outcome, id=_identity(params, outcome.schedule), params=dict(params), variant=variant)
+            found.setdefault(named.id, named)
     baselines = [
         Baseline(kind, simulation.nanoseconds, dict(params), index, simulation)
         for index, (params, graph) in enumerate(variants)
@@ -127,35 +135,72 @@ def propose_family(
     return Proposals(tuple(order), tuple(rejected), tuple(baselines))
 
 
-def _rank(spaces: Sequence[Space], profile: HardwareProfile, pins: Pins) -> tuple[list[_Ranked], list[_Ranked]]:
-    """Structures by forecast, and the first ones beyond the memory limit of each variant."""
-    limit = profile.integer("shared.per_block", "bytes")
-    ranked: list[_Ranked] = []
-    beyond: list[_Ranked] = []
+def _questions(
+    spaces: Sequence[Space], ranked: Sequence[_Ranked], pinned: Sequence[Pins], count: int
+) -> Iterator[tuple[int, Structure | None]]:
+    """What to ask the solver, in order; None is a variant with the user's pins alone, where no structure agrees with them."""
+    for place in _diverse(ranked, count)[: count * TRIES]:
+        yield place.variant, place.structure
+    for variant in range(len(spaces)):
+        if pinned[variant] != Pins() and all(place.variant != variant for place in ranked):
+            yield variant, None
+
+
+def _rank(
+    spaces: Sequence[Space], profile: HardwareProfile, pinned: Sequence[Pins]
+) -> tuple[list[_Ranked], list[tuple[int, Structure]]]:
+    """Structures by forecast, and the shallowest of each variant and width that shared memory cannot hold."""
+    coarse: list[_Ranked] = []
+    beyond: list[tuple[int, Structure]] = []
     for index, space in enumerate(spaces):
-        coarse: list[_Ranked] = []
-        for structure in space.base(profile):
-            if not _respects(structure, pins):
-                continue
-            if space.bytes_of(structure) > limit:
-                if sum(place.variant == index for place in beyond) < SHOWN_INFEASIBLE:
-                    beyond.append(_Ranked(float("inf"), index, structure))
-                continue
-            forecast = _forecast(space, structure, profile)
-            if forecast is not None:
-                coarse.append(_Ranked(forecast, index, structure))
-        coarse.sort(key=_order)
-        seen = {place.structure: place for place in coarse}
-        for place in _best_of_groups(coarse):
-            for neighbour in space.refined(place.structure, profile):
-                if neighbour in seen or not _respects(neighbour, pins) or space.bytes_of(neighbour) > limit:
+        for warpgroups in space.widths:
+            best = float("inf")
+            for structure in space.base(profile, warpgroups, pinned[index]):
+                if not _respects(structure, pinned[index]):
                     continue
-                same_program = _timed(neighbour) == _timed(place.structure)
-                forecast = place.forecast_ns if same_program else _forecast(space, neighbour, profile)
-                if forecast is not None:
-                    seen[neighbour] = _Ranked(forecast, index, neighbour)
-        ranked += seen.values()
-    return sorted(ranked, key=_order), beyond
+                if not space.fits(structure, profile):
+                    beyond.append((index, structure))
+                    continue
+                forecast = _forecast(space, structure, profile)
+                if forecast is None:
+                    continue
+                coarse.append(_Ranked(forecast, index, structure))
+                if forecast > best * DEEPER_HELPS:
+                    break
+                best = min(best, forecast)
+    coarse.sort(key=_order)
+    seen = {(place.variant, place.structure): place for place in coarse}
+    for place in _leaders(coarse):
+        space = spaces[place.variant]
+        for neighbour in space.refined(place.structure, profile):
+            known = (place.variant, neighbour) in seen
+            if known or not _respects(neighbour, pinned[place.variant]) or not space.fits(neighbour, profile):
+                continue
+            same_program = _timed(neighbour) == _timed(place.structure)
+            forecast = place.forecast_ns if same_program else _forecast(space, neighbour, profile)
+            if forecast is not None:
+                seen[place.variant, neighbour] = _Ranked(forecast, place.variant, neighbour)
+    return sorted(seen.values(), key=_order), beyond
+
+
+def _leaders(coarse: Sequence[_Ranked]) -> list[_Ranked]:
+    """The best place of each of the ``REFINED`` best groups: their neighbourhood is looked at."""
+    leaders: dict[tuple[int, int, bool], _Ranked] = {}
+    for place in coarse:
+        if place.group not in leaders and len(leaders) < REFINED:
+            leaders[place.group] = place
+    return list(leaders.values())
+
+
+def _too_large(space: Space, structure: Structure, profile: HardwareProfile) -> Rejected:
+    """The proof by addition: its buffers exceed a block's shared memory."""
+    limit = profile.integer("shared.per_block", "bytes")
+    held = ", ".join(f"{n} {d} x {space.graph.buffer(n).bytes:,}" for n, d in structure.depths)
+    message = f"{space.bytes_of(structure):,} of {limit:,} bytes of shared memory ({held}, other buffers {space.fixed_bytes:,})"
+    shallower = max((depth for _, depth in structure.depths), default=1) - 1
+    relaxation = f"depth {shallower}" if shallower else "a smaller tile"
+    conflict = Conflict("shared_memory", message, relaxation)
+    return Rejected(structure.described(), Infeasible((conflict,), "arithmetic"))
 
 
 def _order(place: _Ranked) -> tuple[float, int, str]:
@@ -189,15 +234,6 @@ def _respects(structure: Structure, pins: Pins) -> bool:
     return all(pin.registers_per_thread in (None, budgets.get(pin.role)) for pin in pins.roles if pin.role in budgets)
 
 
-def _best_of_groups(coarse: Sequence[_Ranked]) -> list[_Ranked]:
-    """The best ``REFINED`` places, and the best of every other width: its neighbourhood may hold the better one."""
-    best = list(coarse[:REFINED])
-    for place in coarse[REFINED:]:
-        if all(place.group != other.group for other in best):
-            best.append(place)
-    return best
-
-
 def _timed(structure: Structure) -> Structure:
     """Without the choices that a sketch's forecast does not see: the register split, and overlap, which the solver builds."""
     return replace(structure, load_registers=0, consumer_registers=0, overlapped=False)
@@ -215,19 +251,21 @@ def _forecast(space: Space, structure: Structure, profile: HardwareProfile) -> f
 def _solve(
     graph: KernelGraph,
     profile: HardwareProfile,
-    structure: Structure,
+    structure: Structure | None,
     pins: Pins,
     engine: str,
     budget: Budget | None,
 ) -> Candidate | Rejected | None:
     """The structure solved and verified; None when the user's pins and the structure's name different values."""
+    described = structure.described() if structure is not None else {"structure": "left to the solver"}
     try:
-        problem = close_problem(graph, profile, pins).with_pins(structure.pins())
+        problem = close_problem(graph, profile, pins)
+        problem = problem.with_pins(structure.pins()) if structure is not None else problem
     except (PinError, GraphError):
         return None
     verdict = solve(problem, engine=engine, budget=budget)
     if isinstance(verdict, Infeasible | Unknown):
-        return Rejected(structure.described(), verdict)
+        return Rejected(described, verdict)
     assert isinstance(verdict, ProvenOptimal | Feasible)
     schedule = verdict.schedule
     if not isinstance(schedule, WarpSchedule) or verify(graph, profile, schedule):
@@ -241,7 +279,7 @@ def _solve(
         verdict.certificate,
         verdict.status,
         simulation.nanoseconds,
-        structure.described(),
+        described,
         simulation=simulation,
     )
 

@@ -89,35 +89,39 @@ class Space:
         ring = sum(self.graph.buffer(name).bytes * depth for name, depth in structure.depths)
         return self.fixed_bytes + ring
 
-    def base(self, profile: HardwareProfile) -> Iterator[Structure]:
-        """The coarse grid: every width with every uniform depth that fits, and the first depth that does not."""
+    def base(self, profile: HardwareProfile, warpgroups: int, pins: Pins) -> Iterator[Structure]:
+        """Every uniform depth of one width, shallow first, to the first that does not fit; pinned depths are kept."""
+        fixed = {pin.buffer: pin.depth for pin in pins.depths}
         names = [name for names in self.loaded.values() for name in names]
-        limit = profile.integer("shared.per_block", "bytes")
-        for warpgroups in self.widths:
-            load, consumer = register_splits(profile, warpgroups)[0]
-            for depth in range(1, LARGEST_DEPTH + 1):
-                structure = Structure(warpgroups, False, tuple((name, depth) for name in names), False, load, consumer)
-                yield structure
-                if self.bytes_of(structure) > limit:
-                    break
+        free = [name for name in names if name not in fixed]
+        load, consumer = register_splits(profile, warpgroups)[0]
+        for depth in range(1, LARGEST_DEPTH + 1):
+            depths = tuple((name, fixed.get(name, depth)) for name in names)
+            structure = Structure(warpgroups, False, depths, False, load, consumer)
+            yield structure
+            if not free or not self.fits(structure, profile):
+                return
+
+    def fits(self, structure: Structure, profile: HardwareProfile) -> bool:
+        """Whether the buffers fit a block's shared memory (barriers aside)."""
+        return self.bytes_of(structure) <= profile.integer("shared.per_block", "bytes")
 
     def refined(self, structure: Structure, profile: HardwareProfile) -> Iterator[Structure]:
-        """Neighbours of a good structure: merging, a store role, other register splits, unequal depths, overlap."""
-        merges = (structure.merged, not structure.merged) if self.can_merge else (structure.merged,)
-        for merged in merges:
-            same = replace(structure, merged=merged)
-            yield same
-            if self.can_store:
-                yield replace(same, store_role=True)
-            for load, consumer in register_splits(profile, structure.warpgroups)[1:]:
-                yield replace(same, load_registers=load, consumer_registers=consumer)
-        if not structure.merged and len(structure.depths) > 1:
+        """Neighbours of a good structure: merging, a store role, register splits, one deeper buffer, overlap."""
+        if self.can_merge:
+            yield replace(structure, merged=True)
+        if self.can_store:
+            yield replace(structure, store_role=True)
+        if self.can_merge and self.can_store:
+            yield replace(structure, merged=True, store_role=True)
+        for load, consumer in register_splits(profile, structure.warpgroups)[1:]:
+            yield replace(structure, load_registers=load, consumer_registers=consumer)
+        deeper = replace(structure, depths=tuple((name, depth + 1) for name, depth in structure.depths))
+        if len(structure.depths) > 1 and not self.fits(deeper, profile):
             for index, (name, depth) in enumerate(structure.depths):
-                for other in (depth - 1, depth + 1):
-                    if other >= 1:
-                        changed = list(structure.depths)
-                        changed[index] = (name, other)
-                        yield replace(structure, depths=tuple(changed))
+                changed = list(structure.depths)
+                changed[index] = (name, depth + 1)
+                yield replace(structure, depths=tuple(changed))
         if self.can_overlap:
             yield replace(structure, overlapped=True)
 

@@ -13,10 +13,10 @@ from solver.simulate.costs import Costs
 from solver.simulate.events import Arrive, Async, Barrier, Commit, Drain, Instruction, Mark, Run, Stream, Wait
 from solver.simulate.events import Sync as ThreadSync
 from solver.simulate.loops import Loops
+from solver.wgmma import WARPGROUP, partition
 
 __all__ = ["Program", "stages_of"]
 
-WARPGROUP = 4
 PARALLEL_KINDS = (OpKind.GEMM, OpKind.COPY, OpKind.FILL, OpKind.REDUCE, OpKind.PARALLEL, OpKind.ASYNC_LOAD)
 
 
@@ -66,6 +66,7 @@ class Program:
     block: int = 0
     _barriers: dict[tuple[str, str], list[Barrier]] = field(default_factory=dict)
     _by_id: dict[str, Op] = field(default_factory=dict)
+    _split: dict[str, bool] = field(default_factory=dict)
 
     def streams(self) -> list[Stream]:
         """The block's streams, roles in the schedule's order."""
@@ -161,11 +162,22 @@ class Program:
             yield Async(job, "gemm")
             return
         staged = streams > 1 and any(self.graph.buffer(a.buffer).memory is Memory.SHARED for a in op.writes)
+        # A row that lies in several warpgroups is reduced through shared memory, with a barrier on each side.
+        staged = staged or (op.kind is OpKind.REDUCE and self._splits_columns(role))
         if staged:
             yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
         yield Run(job)
         if staged:
             yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
+
+    def _splits_columns(self, role: Role) -> bool:
+        """Whether the role's warpgroups share rows of a matrix product."""
+        if role.name not in self._split:
+            placed = {e.id for p in self.schedule.scopes for e in p.body(role.name) if isinstance(e, OpRef)}
+            shapes = [op.gemm for op in self._ops(placed) if op.gemm is not None]
+            splits = [partition(shape, role.warps) for shape in shapes]
+            self._split[role.name] = any(split is not None and split.columns > 1 for split in splits)
+        return self._split[role.name]
 
     def _pipeline(self, op: Op) -> str:
         for pipeline in self.schedule.pipelines:
