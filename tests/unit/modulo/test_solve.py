@@ -1,0 +1,119 @@
+"""Verdicts of the solver: bounds met, intervals excluded, infeasible with reasons, unknown kept unknown."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from solver.engines import Budget
+from solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, solve
+from solver.modulo.bounds import impossible, lower_bounds
+from tests.unit.modulo.tiny import chain, least_interval, two_groups
+
+
+def test_the_bound_is_named_and_an_answer_that_meets_it_needs_no_exclusion() -> None:
+    answer = solve(chain(capacity=3))
+    assert answer.status == "proven_optimal"
+    assert answer.schedule is not None
+    assert answer.schedule.interval == answer.bound.cycles == 3
+    assert answer.bound.reason == "resource:copy"
+    assert answer.attempts[0].status == "optimal"
+
+
+def test_a_bound_from_memory_beats_the_bound_from_units() -> None:
+    # the buffer is held for 4 + 3 cycles a trip, so one buffer allows one trip every 7 cycles
+    assert [bound.reason for bound in lower_bounds(chain(capacity=1))][:1] == ["memory:shared"]
+    answer = solve(chain(capacity=1))
+    assert answer.schedule is not None
+    assert (answer.schedule.interval, answer.status) == (7, "proven_optimal")
+
+
+def test_the_recurrence_bound_is_the_largest_ratio_of_latency_to_distance() -> None:
+    problem = ModuloProblem(
+        "ring",
+        (Unit("u", 4),),
+        (Op("a", 1), Op("b", 1), Op("c", 1)),
+        (Edge("a", "b", 5), Edge("b", "a", 4, 2), Edge("c", "c", 4, 1), Edge("b", "c", 1)),
+    )
+    first = lower_bounds(problem)[0]
+    assert first.cycles == 5
+    assert first.reason in ("recurrence:a->b->a", "recurrence:b->a->b")
+    assert solve(problem).status == "proven_optimal"
+
+
+def test_smaller_intervals_are_excluded_when_the_bound_is_not_met() -> None:
+    problem = replace(two_groups(), groups=two_groups().groups[:1])
+    answer = solve(problem)
+    assert answer.status == "proven_optimal"
+    assert answer.schedule is not None
+    assert answer.schedule.interval == answer.bound.cycles == least_interval(problem)
+    assert answer.bound.cycles > answer.bounds[0].cycles
+
+
+def test_a_second_group_buys_a_shorter_interval() -> None:
+    one = solve(replace(two_groups(), groups=two_groups().groups[:1])).schedule
+    two = solve(two_groups()).schedule
+    assert one is not None
+    assert two is not None
+    assert two.interval < one.interval
+
+
+Change = Callable[[ModuloProblem], ModuloProblem]
+
+
+def first(problem: ModuloProblem, **changes: object) -> ModuloProblem:
+    """The problem with its first operation changed."""
+    return replace(problem, ops=(replace(problem.ops[0], **changes), *problem.ops[1:]))  # type: ignore[arg-type]  # names of fields
+
+
+WARP = (Group("g", 1, 8),)
+IMPOSSIBLE: list[tuple[Change, str]] = [
+    (lambda p: first(p, uses=(Use("copy", 2, amount=2),)), "units"),
+    (lambda p: first(p, memory=(("shared", 9),)), "memory"),
+    (lambda p: replace(p, edges=(*p.edges, Edge("store", "load", 1))), "dependence"),
+    (lambda p: first(replace(p, groups=WARP), warps=4), "placement"),
+    (lambda p: first(replace(p, groups=WARP), registers=9), "registers"),
+    (lambda p: first(replace(p, groups=WARP), variable_latency=True), "placement"),
+]
+
+
+@pytest.mark.parametrize(("change", "family"), IMPOSSIBLE)
+def test_what_no_interval_can_cure_is_infeasible_without_an_engine(change: Change, family: str) -> None:
+    problem = change(chain())
+    assert {conflict.family for conflict in impossible(problem)} == {family}
+    answer = solve(problem)
+    assert answer.status == "infeasible"
+    assert answer.attempts == ()
+    assert answer.conflicts[0].relaxation
+
+
+def test_an_infeasible_search_names_the_families_that_clash() -> None:
+    # two results of one byte that are both alive at every issue of the third, in a memory of two bytes
+    problem = ModuloProblem(
+        "crowd",
+        (Unit("u", 1),),
+        tuple(Op(name, 1, (Use("u", 1),), memory=(("m", 1),)) for name in "abc"),
+        (Edge("a", "b", 1), Edge("a", "c", 1, hold=1), Edge("b", "c", 1, hold=1)),
+        (Memory("m", 2),),
+        max_stages=2,
+    )
+    assert least_interval(problem) is None
+    for engine in ("cpsat", "z3"):
+        answer = solve(problem, engine_name=engine)
+        assert answer.status == "infeasible"
+        assert "memory" in {conflict.family for conflict in answer.conflicts}
+
+
+def test_a_budget_that_ends_first_gives_unknown_and_never_infeasible() -> None:
+    problem = replace(two_groups(), groups=two_groups().groups[:1])
+    answer = solve(problem, engine_name="enumerate", budget=Budget(work_limit=1))
+    assert answer.status == "unknown"
+    assert answer.reason
+    assert answer.schedule is None
+    assert answer.bound.cycles <= (least_interval(problem) or 0)
+
+
+def test_twice_the_same_problem_is_twice_the_same_answer() -> None:
+    first, second = (solve(two_groups()) for _ in range(2))
+    assert first.schedule == second.schedule
+    assert [attempt.work for attempt in first.attempts] == [attempt.work for attempt in second.attempts]
