@@ -22,6 +22,7 @@ __all__ = [
     "Memory",
     "Op",
     "OpKind",
+    "SchedulerCall",
     "Scope",
     "ScopeKind",
     "TargetFamily",
@@ -144,6 +145,8 @@ class Buffer:
     """32-bit registers that one instance takes over all threads of its role (fragments and locals only)."""
     source_scope: str = ""
     """The storage scope as the IR spells it (``shared.dyn``, ``local.fragment``, ``shared.l1``, ...)."""
+    owners: tuple[str, ...] = ()
+    """Ascend: loops that may keep several versions of the buffer; empty when it is not eligible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +226,8 @@ class Scope:
     variable: str = ""
     zero_based: bool = True
     guarded: bool = False
+    enable_offset: bool = False
+    """Ascend: tasks of one pipe may lie in different stages."""
     reads: tuple[str, ...] = ()
     """Buffers that the loop's extent, condition or guard reads: a role that enters must hold them."""
     uses_scalars: tuple[str, ...] = ()
@@ -246,6 +251,21 @@ class Dependence:
 
 
 @dataclass(frozen=True, slots=True)
+class SchedulerCall:
+    """Ascend: one closed scheduling problem of the kernel, as TileLang's AutoSchedule asks it.
+
+    ``items`` are the scope's operations and child scopes in task order, ``buffers`` the buffers whose version count is free
+    in it, by index. ``arguments`` is the call's canonical JSON (:func:`solver.ascend.problem.problem_from_call`): lags,
+    issue intervals, exclusions, owner exclusions, stage orders and what memory the scope's other buffers leave.
+    """
+
+    scope: str
+    items: tuple[str, ...]
+    buffers: tuple[str, ...]
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class KernelGraph:
     """A kernel as the solver sees it. ``grid`` holds None for a symbolic extent; ``threads`` is what the source declared."""
 
@@ -265,6 +285,10 @@ class KernelGraph:
     """Floating-point operations that one launch executes, overhanging tiles included; 0 when that depends on data or sizes."""
     global_bytes: int = 0
     """Fewest bytes of global memory one launch must move (each tensor once), 0 when a shape is symbolic."""
+    calls: tuple[SchedulerCall, ...] = ()
+    """Ascend: the scheduling problems, inner loops first, the root last (only where it has several items)."""
+    simt: bool = False
+    """Ascend: the kernel holds a SIMT vector function, which takes part of the unified buffer."""
 
     def op(self, op_id: str) -> Op:
         """The operation with this id; GraphError when there is none."""

@@ -159,6 +159,10 @@ class BufferVersions:
     mode: VersionMode
     versions_chosen_by: ChosenBy
     mode_chosen_by: ChosenBy
+    eligible: bool = True
+    """False: the storage keeps one version for good (opted out, not eligible, or a ring that the user indexes by hand)."""
+    manual_versions: int | None = None
+    """Ring size of a buffer that the user indexes by hand (``T.annotate_manual_multi_buffer``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,4 +190,6 @@ class BufferSchedule:
 
     buffers: tuple[BufferVersions, ...]
     loops: tuple[LoopSchedule, ...]
+    unlimited_memories: tuple[str, ...] = ()
+    """Memories that the user freed of their limit for the scheduler; the hardware's limit stays."""
     kind: Literal["buffer"] = "buffer"
