@@ -25,17 +25,16 @@ class CudaDevice(TorchDevice):
 
     def __init__(self, index: int = 0) -> None:
         super().__init__()
+        self._nvml = Nvml()
         torch = self._torch
         if not torch.cuda.is_available() or torch.cuda.device_count() <= index:
             raise DeviceMissing(f"torch sees no CUDA device {index}", place="cuda")
         self._driver = ctypes.CDLL("libcuda.so.1")
         properties = torch.cuda.get_device_properties(index)
-        self._nvml = Nvml(_bus_id(properties))
-        before = self._nvml.processes()
         torch.cuda.set_device(index)
         self.make_flush_buffer(int(properties.L2_cache_size))
         self.synchronize()
-        self._nvml.claim(before, os.getpid())
+        self._nvml.attach(_bus_id(properties), os.getpid())
         self._facts = DeviceFacts(
             name=str(properties.name),
             arch=f"sm_{properties.major}{properties.minor}",

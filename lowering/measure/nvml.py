@@ -35,47 +35,54 @@ class _Process(ctypes.Structure):
 
 
 class Nvml:
-    """One device by its PCI bus id. Other processes are those seen that are not known to be ours."""
+    """The driver's view. Make it before the process has a context of its own, then :meth:`attach` to one device.
 
-    def __init__(self, pci_bus_id: str) -> None:
+    Other processes are those seen that are not known to be ours. Inside a container the driver's number of our process is not
+    ``os.getpid()``, or it is not listed at all: ours is the one that appeared when our context was made.
+    """
+
+    def __init__(self) -> None:
         self._handle: Any = None
         self._ours: set[int] = set()
+        self._before: set[int] | None = None
         try:
             self._library: Any = ctypes.CDLL("libnvidia-ml.so.1")
         except OSError:
             self._library = None
             return
-        handle = ctypes.c_void_p()
-        if self._library.nvmlInit_v2() == 0:
-            found = self._library.nvmlDeviceGetHandleByPciBusId_v2(pci_bus_id.encode(), ctypes.byref(handle))
-            self._handle = handle if found == 0 else None
+        count = ctypes.c_uint()
+        if self._library.nvmlInit_v2() == 0 and self._library.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0:
+            self._before = set()
+            for index in range(count.value):
+                handle = ctypes.c_void_p()
+                if self._library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle)) == 0:
+                    self._before |= self._listed(handle) or set()
 
-    def processes(self) -> set[int] | None:
+    def attach(self, pci_bus_id: str, own_pid: int) -> None:
+        """Chooses the device, now that our context is on it."""
+        handle = ctypes.c_void_p()
+        if self._before is None:
+            return
+        if self._library.nvmlDeviceGetHandleByPciBusId_v2(pci_bus_id.encode(), ctypes.byref(handle)) != 0:
+            return
+        self._handle = handle
+        now = self._listed(handle) or set()
+        appeared = now - self._before
+        self._ours = {own_pid} & now or (appeared if len(appeared) == 1 else set())
+
+    def _listed(self, handle: Any) -> set[int] | None:
         """Process ids, as the driver numbers them, with a compute context on the device."""
-        if self._handle is None:
-            return None
         count = ctypes.c_uint(256)
         entries = (_Process * 256)()
         for name in ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"):
             function = getattr(self._library, name, None)
-            if function is not None and function(self._handle, ctypes.byref(count), entries) == 0:
+            if function is not None and function(handle, ctypes.byref(count), entries) == 0:
                 return {int(entry.pid) for entry in entries[: count.value]}
         return None
 
-    def claim(self, before: set[int] | None, own_pid: int) -> None:
-        """Learns which process id is ours: the one that appeared when our context was made.
-
-        Inside a container the driver's number is not ``os.getpid()``, or our own process is not listed at all.
-        """
-        now = self.processes()
-        if before is None or now is None:
-            return
-        appeared = now - before
-        self._ours = {own_pid} & now or (appeared if len(appeared) == 1 else set())
-
     def conditions(self) -> Conditions:
         """The device's state now."""
-        seen = self.processes()
+        seen = None if self._handle is None else self._listed(self._handle)
         return Conditions(
             sm_clock_mhz=self._integer("nvmlDeviceGetClockInfo", SM_CLOCK),
             memory_clock_mhz=self._integer("nvmlDeviceGetClockInfo", MEMORY_CLOCK),

@@ -6,7 +6,7 @@ canary right, and the session goes on. A device that fails the canary ends the s
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,9 @@ from lowering.outcome import Outcome, OutcomeKind, of_reply
 __all__ = ["MeasureReport", "job_document", "measure_all"]
 
 OnResult = Callable[[Measured], None]
+
+Seats = tuple[Sequence[str], Sequence[Collection[str]]]
+"""Who takes part in the rounds beside the fastest: candidates by name, and the fastest of each group."""
 
 STICKY = frozenset({"kernel-faulted", "device-lost"})
 
@@ -62,6 +65,7 @@ def measure_all(
     protocol: Protocol = GPU_1,
     preference: Sequence[str] = (),
     always_final: Sequence[str] = (),
+    groups: Sequence[Collection[str]] = (),
     budget_seconds: float = 600.0,
     limits: Limits = LIMITS,
     lease_patience_seconds: float = 60.0,
@@ -76,6 +80,7 @@ def measure_all(
         device: ``{"kind": "cuda", "index": 0}``, ``{"kind": "npu", ...}`` or ``{"kind": "simulated", ...}``.
         preference: who wins among those that tie, first named first (baselines before proposals, say).
         always_final: candidates that take part in the rounds even when they are slow (baselines, yardsticks).
+        groups: the fastest of each takes part in the rounds too, so that every group has a figure of the same rounds.
         budget_seconds: no new candidate is started after this; a quarter of it is kept for the rounds.
         limits: of one candidate's check and timing.
         lease_patience_seconds: how long to wait for another session on the device.
@@ -87,7 +92,9 @@ def measure_all(
     try:
         with DeviceLease(name, patience_seconds=lease_patience_seconds), ChildPool(1) as pool:
             session.pool = pool
-            return session.run(jobs, preference, always_final, budget_seconds, on_result or (lambda result: None))
+            return session.run(
+                jobs, preference, (always_final, groups), budget_seconds, on_result or (lambda result: None)
+            )
     except DeviceBusy as error:
         busy = Outcome(OutcomeKind.CONTENDED, error.message, (error.code,))
         return MeasureReport(tuple(Measured(job.candidate, protocol.name, busy) for job in jobs), partial=True)
@@ -122,7 +129,7 @@ class _Session:
         self,
         jobs: Sequence[Job],
         preference: Sequence[str],
-        always_final: Sequence[str],
+        seats: Seats,
         budget_seconds: float,
         on_result: OnResult,
     ) -> MeasureReport:
@@ -139,7 +146,7 @@ class _Session:
                     trouble = self.healthy()
             results.append(result)
             on_result(result)
-        rounds, decision = self.final(jobs, results, preference, always_final)
+        rounds, decision = self.final(jobs, results, preference, seats)
         partial = any(result.outcome.kind is OutcomeKind.CANCELLED for result in results)
         return MeasureReport(tuple(results), rounds, decision, self.facts, partial)
 
@@ -182,15 +189,18 @@ class _Session:
         return True
 
     def final(
-        self, jobs: Sequence[Job], results: list[Measured], preference: Sequence[str], always_final: Sequence[str]
+        self, jobs: Sequence[Job], results: list[Measured], preference: Sequence[str], seats: Seats
     ) -> tuple[Rounds | None, Verdict | None]:
         """Rounds of the finalists, and the verdict over those that may win."""
         medians = {r.candidate: r.summary.median_ns for r in results if r.summary is not None and r.eligible}
         if not medians:
             return None, None
         chosen = dict.fromkeys(finalists(medians, self.protocol.finalist_margin, self.protocol.finalists_maximum))
-        timed = {r.candidate for r in results if r.summary is not None}
+        timed = {r.candidate: r.summary.median_ns for r in results if r.summary is not None}
+        always_final, groups = seats
         chosen |= dict.fromkeys(name for name in always_final if name in timed)
+        for group in groups:
+            chosen |= dict.fromkeys(finalists({name: timed[name] for name in group if name in timed}, 0.0, 1))
         rounds = self.rounds([job for job in jobs if job.candidate in chosen])
         if rounds is None or rounds.contended:
             alone = {name: (time_ns,) for name, time_ns in medians.items()}

@@ -1,0 +1,237 @@
+"""From a kernel file to built candidates, every step a task in a warm child, many at once."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from benchmarks.h200.problems import Problem
+from lowering.children import ChildPool, Limits, Raised, Reply, Returned
+from lowering.compile import CompiledKernel, from_document
+from lowering.outcome import OutcomeKind, of_reply
+from solver.domain import HardwareProfile, KernelGraph, Pins, dump, load
+from solver.simulate import forecast_baseline
+
+__all__ = ["Built", "Family", "Plan", "Workshop"]
+
+Kind = Literal["scheduled", "default", "role_based", "unspecialized"]
+
+READ = Limits(wall_seconds=120)
+PROPOSE = Limits(wall_seconds=150, memory_bytes=16 << 30)
+COMPILE = Limits(wall_seconds=180, memory_bytes=12 << 30)
+
+Baseline = Literal["default", "role_based", "unspecialized"]
+
+BASELINES: tuple[Baseline, ...] = ("default", "role_based")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One thing to build. ``forecast_ns`` is the simulator's, made before anything was measured."""
+
+    id: str
+    kind: Kind
+    variant: int
+    params: dict[str, Any]
+    ir: str
+    schedule: dict[str, Any] | None = None
+    structure: dict[str, str] = field(default_factory=dict)
+    forecast_ns: float | None = None
+    status: str = ""
+    origin: str = ""
+
+
+@dataclass(slots=True)
+class Built:
+    """A plan and what became of it."""
+
+    plan: Plan
+    kernel: CompiledKernel | None = None
+    failure: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Family:
+    """A problem as it was read: IR and graph of each variant."""
+
+    problem: Problem
+    variants: list[dict[str, Any]]
+    graphs: dict[int, dict[str, Any]]
+    refused: list[str] = field(default_factory=list)
+
+
+class Workshop:
+    """The warm children of one run."""
+
+    def __init__(self, profile: HardwareProfile, builders: int, output: Path, *, source_only: bool) -> None:
+        self.profile = profile
+        self.builders = builders
+        self.output = output
+        self.source_only = source_only
+        self.compilers = ChildPool(builders, warm_task="compile.cuda")
+        self.solvers = ChildPool(max(3, min(8, builders)))
+
+    def close(self) -> None:
+        """Ends all children."""
+        self.compilers.close()
+        self.solvers.close()
+
+    def read(self, problem: Problem) -> Family:
+        """IR and graphs of all variants; a variant that no schedule expresses is noted and left to the baselines."""
+        payload = {"path": problem.kernel_file, "function": None, "set": dict(problem.size)}
+        reply = self.compilers.run("kernel_file.read", payload, READ)
+        if not isinstance(reply, Returned):
+            raise RuntimeError(f"{problem.name}: cannot read {problem.kernel_file}: {words(reply)}")
+        family = Family(problem, reply.value["variants"], {})
+        profile = dump(self.profile)
+        with ThreadPoolExecutor(self.builders) as threads:
+            jobs = [
+                threads.submit(self.compilers.run, "frontend.read", {"ir": variant["ir"], "profile": profile}, READ)
+                for variant in family.variants
+            ]
+        for number, job in enumerate(jobs):
+            answer = job.result()
+            if isinstance(answer, Returned):
+                family.graphs[number] = answer.value["graph"]
+            else:
+                family.refused.append(f"{family.variants[number]['params']}: {words(answer)}")
+        return family
+
+    def propose(
+        self, family: Family, count: int, each: int, seconds: float
+    ) -> tuple[list[Plan], list[str], dict[str, Any]]:
+        """Candidates: ``count`` of the whole family, and ``each`` of every variant at the width that its author gave it.
+
+        Returns plans, what went wrong, and what the solver excluded.
+        """
+        calls: list[tuple[str, list[int], int, Pins]] = [("family", sorted(family.graphs), count, Pins())]
+        for number in sorted(family.graphs):
+            width = int(family.variants[number]["params"].get("threads", 256)) // 128
+            calls.append((f"variant {number}, {width} warpgroups", [number], each, Pins(consumer_warpgroups=width)))
+        plans: dict[str, Plan] = {}
+        notes: list[str] = []
+        excluded: dict[str, Any] = {"infeasible": [], "unknown": []}
+        with ThreadPoolExecutor(len(calls)) as threads:
+            jobs = [threads.submit(self._propose, family, *call[1:], seconds) for call in calls if call[2] > 0]
+        for (origin, *_), job in zip(calls, jobs, strict=False):
+            reply = job.result()
+            if not isinstance(reply, Returned):
+                notes.append(f"propose ({origin}): {words(reply)}")
+                continue
+            excluded["infeasible"] += reply.value["rejected"]
+            excluded["unknown"] += [reply.value["unknown"]] if reply.value["unknown"] else []
+            for found in reply.value["schedules"]:
+                plan = self._plan(family, found, origin)
+                plans.setdefault(plan.id, plan)
+        return list(plans.values()), notes, excluded
+
+    def baselines(self, family: Family) -> list[Plan]:
+        """TileLang's own choices for every variant, and one build without specialisation: the reference of all checks."""
+        plans = []
+        for number, variant in enumerate(family.variants):
+            kinds: tuple[Baseline, ...] = BASELINES if number else (*BASELINES, "unspecialized")
+            for kind in kinds:
+                plans.append(
+                    Plan(
+                        id=f"{kind}-{number}",
+                        kind=kind,
+                        variant=number,
+                        params=variant["params"],
+                        ir=variant["ir"],
+                        forecast_ns=self._forecast(family, number, kind),
+                        origin="TileLang",
+                    )
+                )
+        return plans
+
+    def build(self, plans: Iterable[Plan], on_built: Callable[[Built], None], stop_at: float) -> None:
+        """Builds all, as many at once as there are children; what was not begun at ``stop_at`` is left out."""
+        lock = threading.Lock()
+        with ThreadPoolExecutor(self.builders) as threads:
+            jobs = [threads.submit(self._build, plan, stop_at) for plan in plans]
+            for job in as_completed(jobs):
+                with lock:
+                    on_built(job.result())
+
+    def _propose(self, family: Family, numbers: list[int], count: int, pins: Pins, seconds: float) -> Reply:
+        kernels = [{"variant": n, "params": family.variants[n]["params"], "graph": family.graphs[n]} for n in numbers]
+        payload = {
+            "kernels": kernels,
+            "profile": dump(self.profile),
+            "pins": dump(pins),
+            "count": count,
+            "engine": "cpsat",
+            "seed": 0,
+            "work_limit": 20_000,
+            "wall_seconds": 20.0,
+        }
+        limits = Limits(wall_seconds=seconds, memory_bytes=PROPOSE.memory_bytes)
+        return self.solvers.run("propose.warp", payload, limits)
+
+    def _plan(self, family: Family, found: dict[str, Any], origin: str) -> Plan:
+        number = int(found["variant"])
+        variant = family.variants[number]
+        structure = {key: str(value) for key, value in found["structure"].items()}
+        short = "-".join(structure.get(key, "") for key in ("consumer_warpgroups", "pipelines", "depth", "registers"))
+        label = f"{number}:{short}:{structure.get('store', '')}:{structure.get('iterations', '')}"
+        return Plan(
+            id=label.replace(" ", "_"),
+            kind="scheduled",
+            variant=number,
+            params=variant["params"],
+            ir=variant["ir"],
+            schedule=found["schedule"],
+            structure=structure,
+            forecast_ns=found["forecast_ns"],
+            status=found["status"],
+            origin=origin,
+        )
+
+    def _forecast(self, family: Family, number: int, kind: Baseline) -> float | None:
+        if number not in family.graphs:
+            return None
+        try:
+            forecast = forecast_baseline(load(KernelGraph, family.graphs[number]), self.profile, kind)
+        except Exception:  # noqa: BLE001 - a forecast is a remark beside the measurement, not a step of it
+            return None
+        value = getattr(forecast, "nanoseconds", forecast)
+        return float(value) if isinstance(value, int | float) else None
+
+    def _build(self, plan: Plan, stop_at: float) -> Built:
+        begun = time.monotonic()
+        if begun > stop_at:
+            return Built(plan, failure="not built: out of time")
+        ir = plan.ir
+        if plan.schedule is not None:
+            reply = self.compilers.run("materialize.warp", {"ir": ir, "schedule": plan.schedule}, READ)
+            if not isinstance(reply, Returned):
+                return Built(plan, failure=f"materialize: {words(reply)}", seconds=time.monotonic() - begun)
+            ir = reply.value["ir"]
+        payload = {
+            "ir": ir,
+            "arch": self.profile.arch,
+            "variant": plan.kind,
+            "schedule": plan.schedule,
+            "profile": dump(self.profile),
+            "output": str(self.output),
+            "source_only": self.source_only,
+        }
+        reply = self.compilers.run("compile.cuda", payload, COMPILE)
+        seconds = time.monotonic() - begun
+        if not isinstance(reply, Returned):
+            return Built(plan, failure=f"compile: {words(reply)}", seconds=seconds)
+        kernel = from_document(reply.value)
+        if kernel.outcome.kind is not OutcomeKind.COMPILED:
+            return Built(plan, kernel, f"{kernel.outcome.kind}: {kernel.outcome.message}", seconds)
+        return Built(plan, kernel, seconds=seconds)
+
+
+def words(reply: Reply) -> str:
+    """What a reply that is no result says, with the last line of a trace."""
+    outcome = of_reply(reply, "compile")
+    trace = reply.trace.strip().splitlines()[-1:] if isinstance(reply, Raised) else []
+    return " ".join([f"{outcome.kind}: {outcome.message}" if outcome else "returned", *trace])[:1500]

@@ -1,0 +1,68 @@
+"""The JSON document and the short table of a run."""
+
+import json
+import os
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+__all__ = ["table", "write"]
+
+
+def write(folder: Path, document: dict[str, Any]) -> None:
+    """Writes ``h200.json`` and ``h200.md``, each replaced in one step, so that a run cut short leaves whole files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in (("h200.json", json.dumps(document, indent=1, sort_keys=False)), ("h200.md", table(document))):
+        fresh = folder / f".{name}.new"
+        fresh.write_text(text)
+        os.replace(fresh, folder / name)
+
+
+def table(document: dict[str, Any]) -> str:
+    """Markdown: one section a problem; figures are medians of interleaved rounds."""
+    lines = [f"# Measured on {document.get('device', {}).get('name', 'no device')}", ""]
+    lines += [f"{key}: {value}" for key, value in document.get("facts", {}).items()]
+    lines += [f"wall time {document.get('wall_seconds', 0):.0f} s, protocol {document.get('protocol')}", ""]
+    for problem in document["problems"].values():
+        lines += [f"## {problem['title']}", "", *_rounds(problem), "", *_counts(problem), ""]
+    return "\n".join(lines) + "\n"
+
+
+def _rounds(problem: dict[str, Any]) -> list[str]:
+    rounds = problem.get("rounds_ns") or {}
+    if not rounds:
+        return ["No rounds."]
+    rows = {name: median(times) / 1e6 for name, times in rounds.items()}
+    against = rows.get(problem["yardsticks"][0])
+    entries = problem["candidates"]
+    lines = [
+        "| what | ms | TFLOP/s | against " + problem["yardsticks"][0] + " | forecast ms | note |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, ms in sorted(rows.items(), key=lambda row: row[1]):
+        entry = entries.get(name, {})
+        forecast = entry.get("forecast_ns")
+        note = "winner" if name == problem.get("winner") else "ties" if name in problem.get("tied", []) else ""
+        tflops = problem["flops"] / ms / 1e9
+        ratio = f"{against / ms:.3f}" if against else ""
+        guess = f"{forecast / 1e6:.3f}" if forecast else ""
+        lines.append(f"| {entry.get('label', name)} | {ms:.4f} | {tflops:.0f} | {ratio} | {guess} | {note} |")
+    return lines
+
+
+def _counts(problem: dict[str, Any]) -> list[str]:
+    entries = [entry for entry in problem["candidates"].values() if "kind" in entry]
+    built = sum(bool(entry.get("built")) for entry in entries)
+    measured = sum(entry.get("outcome") == "measured" for entry in entries)
+    before, after = problem.get("rounds_before") or {}, problem.get("rounds_after") or {}
+    conditions = (
+        f"clocks {before.get('sm_clock_mhz')} to {after.get('sm_clock_mhz')} MHz, "
+        f"power {before.get('power_watts')} to {after.get('power_watts')} W, "
+        f"{before.get('temperature_celsius')} to {after.get('temperature_celsius')} C"
+    )
+    seconds = ", ".join(f"{step} {value:.0f} s" for step, value in problem.get("seconds", {}).items())
+    lines = [f"{len(entries)} planned, {built} built, {measured} measured; {seconds}; {conditions}."]
+    failures = [(name, entry["failure"]) for name, entry in problem["candidates"].items() if entry.get("failure")]
+    lines += [f"- failed: {name}: {failure[:200]}" for name, failure in failures]
+    lines += [f"- {note[:300]}" for note in problem.get("notes", [])]
+    return lines
