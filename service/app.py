@@ -24,7 +24,10 @@ from service.logs import configure
 from service.openapi import describe
 from service.profiles.endpoints import router as profiles
 from service.profiles.service import seed
+from service.results.endpoints import router as results
+from service.results.hot import HotLookup
 from service.settings import Settings
+from service.solve.endpoints import router as solve
 from service.tokens import repository as tokens
 from service.tokens.service import TokenCheck
 from service.tuning.toolchain import Toolchain
@@ -66,9 +69,11 @@ def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None 
         context = await run_in_threadpool(_start, settings, toolchain)
         app.state.context = context
         app.state.token_check = TokenCheck(context.database)
+        app.state.hot_lookup = HotLookup(context)
         try:
             yield
         finally:
+            app.state.hot_lookup.close()
             await run_in_threadpool(_stop, context)
 
     app = FastAPI(
@@ -82,7 +87,7 @@ def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None 
     )
     app.state.streams = StreamCount()
     problems.install(app)
-    for router in (jobs, candidates, artifacts, profiles, health):
+    for router in (jobs, candidates, results, solve, artifacts, profiles, health):
         app.include_router(router)
     app.add_middleware(Edge, settings=settings)
     describe(app)

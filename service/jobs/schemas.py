@@ -48,26 +48,26 @@ class JobSubmission(BaseModel):
 
     model_config = ConfigDict(extra="forbid", use_enum_values=False)
 
-    ir: str | None = Field(None, min_length=1, description="One kernel's IR; or give `variants`.")
+    ir: str | None = Field(default=None, min_length=1, description="One kernel's IR; or give `variants`.")
     variants: list[VariantSubmission] | None = Field(
-        None, min_length=1, description="A family, the user's default first; or give `ir`."
+        default=None, min_length=1, description="A family, the user's default first; or give `ir`."
     )
-    name: Name | None = Field(None, description="For people; the kernel's own name by default.")
+    name: Name | None = Field(default=None, description="For people; the kernel's own name by default.")
     profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
-    pins: dict[str, Any] | None = Field(None, description="A `warpwright.pins/1` document.")
+    pins: dict[str, Any] | None = Field(default=None, description="A `warpwright.pins/1` document.")
     engine: Literal["cpsat", "z3"] = "cpsat"
-    seed: int = Field(0, ge=0, le=2**31 - 1)
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
     effort: Effort = Effort.NORMAL
     candidates: int | None = Field(
-        None, ge=0, le=1000, description="Proposed schedules to build, in place of the effort's."
+        default=None, ge=0, le=1000, description="Proposed schedules to build, in place of the effort's."
     )
     seconds: float | None = Field(
-        None, gt=0, le=7 * 86400, allow_inf_nan=False, description="Wall time, in place of the effort's."
+        default=None, gt=0, le=7 * 86400, allow_inf_nan=False, description="Wall time, in place of the effort's."
     )
-    measure: bool = Field(True, description="Time the candidates when a device of this profile is at hand.")
-    priority: int = Field(0, ge=-10, le=10, description="Higher runs earlier.")
+    measure: bool = Field(default=True, description="Time the candidates when a device of this profile is at hand.")
+    priority: int = Field(default=0, ge=-10, le=10, description="Higher runs earlier.")
     mode: JobMode = JobMode.LATER
-    fresh: bool = Field(False, description="Work again, though the same work is running or done.")
+    fresh: bool = Field(default=False, description="Work again, though the same work is running or done.")
 
     @model_validator(mode="after")
     def _one_kernel(self) -> "JobSubmission":
@@ -162,7 +162,7 @@ class JobView(JobSummary):
     )
     last_event: int
     now: dict[str, Any] | None = Field(
-        None, description="Only in the reply to mode=now: the best that is known at once."
+        default=None, description="Only in the reply to mode=now: the best that is known at once."
     )
 
 

@@ -8,7 +8,10 @@ import json
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
+
+from pydantic import JsonValue
 
 from service.tuning.request import TuneRequest
 from service.tuning.result import CandidateKind, Failure, Outcome, Product, RejectedStructure
@@ -22,6 +25,7 @@ from service.tuning.toolchain import (
     Patience,
     Proposals,
     ProposedSchedule,
+    Solving,
     StepFailed,
 )
 from solver.domain import (
@@ -32,13 +36,17 @@ from solver.domain import (
     DocumentError,
     ForeignCode,
     HardwareProfile,
+    Infeasible,
     Issue,
     KernelGraph,
     NotApplicable,
     Op,
     OpKind,
     OpRef,
+    PinError,
+    Pins,
     Pipeline,
+    ProvenOptimal,
     Role,
     RoleBody,
     Schedule,
@@ -48,6 +56,7 @@ from solver.domain import (
     Sync,
     SyncKind,
     TargetFamily,
+    Verdict,
     Violation,
     WarpSchedule,
     digest_text,
@@ -57,6 +66,7 @@ from solver.domain import (
 __all__ = ["StandInToolchain", "new_ir", "stand_in_ir"]
 
 BASELINE_NS = 100_000.0
+CONFLICT = Conflict("shared_memory", "needs 300000 bytes, 232448 fit", "drop BK to 64", "As")
 
 
 def stand_in_ir(
@@ -154,8 +164,7 @@ class StandInToolchain:
             recipe = _recipe(request.variants[variant].ir)
             _work(recipe["seconds"], patience)
             if recipe["infeasible"]:
-                conflict = Conflict("shared_memory", "needs 300000 bytes, 232448 fit", "drop BK to 64", "As")
-                rejected.append(RejectedStructure(variant, {"store": "no"}, (conflict,)))
+                rejected.append(RejectedStructure(variant, {"store": "no"}, (CONFLICT,)))
                 continue
             for number in range(min(recipe["schedules"], request.budget.candidates)):
                 schedule = _schedule(number)
@@ -170,6 +179,23 @@ class StandInToolchain:
                     )
                 )
         return Proposals(tuple(schedules), tuple(rejected))
+
+    def solve(
+        self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, patience: Patience
+    ) -> Verdict:
+        """The first schedule, proven."""
+        if kernel.graph.name == "infeasible":
+            return Infeasible((CONFLICT,), solving.engine)
+        schedule = _schedule(0)
+        return ProvenOptimal(schedule, _certificate(profile, schedule))
+
+    def explain(
+        self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, why: str, patience: Patience
+    ) -> Mapping[str, JsonValue]:
+        """Everything is impossible for the same reason."""
+        if not why.startswith(("pipelines.", "roles.")):
+            raise PinError(f"nothing here is called {why[:80]!r}", code="why-unknown", place="/why")
+        return {"why": why, "possible": False, "conflicts": [asdict(CONFLICT)]}
 
     def forecast(self, kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile) -> float | None:
         """Baselines are all alike."""

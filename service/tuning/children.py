@@ -5,9 +5,12 @@ Only the verifier and the simulator run in this process; both are plain Python w
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from pydantic import JsonValue
 
 from lowering.children import Limits, Refused, Reply, Returned
 from lowering.compile import ToolchainMissing, find_cuda
@@ -28,6 +31,7 @@ from service.tuning.toolchain import (
     Patience,
     Proposals,
     ProposedSchedule,
+    Solving,
     StepFailed,
 )
 from solver.domain import (
@@ -35,8 +39,10 @@ from solver.domain import (
     Conflict,
     HardwareProfile,
     KernelGraph,
+    Pins,
     Schedule,
     TargetFamily,
+    Verdict,
     Violation,
     WarpSchedule,
     digest_bytes,
@@ -99,6 +105,22 @@ class ChildToolchain:
             rejected=tuple(_rejected(document) for document in value["rejected"]),
             unknown=value["unknown"],
         )
+
+    def solve(
+        self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, patience: Patience
+    ) -> Verdict:
+        """Task ``solve.warp``."""
+        payload = {**_question(kernel, profile, pins, patience), **asdict(solving)}
+        verdict: Verdict = load(Verdict, self._run("solve.warp", payload, patience, "solve")["verdict"])
+        return verdict
+
+    def explain(
+        self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, why: str, patience: Patience
+    ) -> Mapping[str, JsonValue]:
+        """Task ``explain.warp``."""
+        payload = {**_question(kernel, profile, pins, patience), **asdict(Solving()), "why": why}
+        explanation: Mapping[str, JsonValue] = self._run("explain.warp", payload, patience, "solve")["explanation"]
+        return explanation
 
     def forecast(self, kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile) -> float | None:
         """The simulator's forecast of one of TileLang's own choices."""
@@ -176,6 +198,15 @@ class ChildToolchain:
     def _limits(self, patience: Patience) -> Limits:
         seconds = max(1.0, patience.left)
         return Limits(wall_seconds=seconds, cpu_seconds=seconds * 4, memory_bytes=self._memory)
+
+
+def _question(kernel: KernelRead, profile: HardwareProfile, pins: Pins, patience: Patience) -> dict[str, Any]:
+    return {
+        "graph": dump(kernel.graph),
+        "profile": dump(profile),
+        "pins": dump(pins),
+        "wall_seconds": max(1.0, patience.left - 2.0),
+    }
 
 
 def _value(reply: Reply, step: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from service.tuning.request import TuneRequest
 from service.tuning.result import CandidateKind, Failure, Outcome, Product, RejectedStructure
-from solver.domain import Certificate, HardwareProfile, KernelGraph, Schedule, Violation
+from solver.domain import Certificate, HardwareProfile, KernelGraph, Pins, Schedule, Verdict, Violation
 
 __all__ = [
     "Built",
@@ -27,6 +27,7 @@ __all__ = [
     "Patience",
     "Proposals",
     "ProposedSchedule",
+    "Solving",
     "StepFailed",
     "Stop",
     "Toolchain",
@@ -126,6 +127,15 @@ class Proposals:
 
 
 @dataclass(frozen=True, slots=True)
+class Solving:
+    """How one solve is done: engine, seed, and its deterministic work limit."""
+
+    engine: str = "cpsat"
+    seed: int = 0
+    work_limit: int = 20_000
+
+
+@dataclass(frozen=True, slots=True)
 class Materialized:
     """IR with a schedule in it, and what a person can paste."""
 
@@ -183,6 +193,22 @@ class Toolchain(Protocol):
 
     def propose(self, kernels: Mapping[int, KernelRead], request: TuneRequest, patience: Patience) -> Proposals:
         """Structurally different schedules for the readable variants, keyed by variant number."""
+        ...
+
+    def solve(
+        self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, patience: Patience
+    ) -> Verdict:
+        """One kernel's verdict: the best schedule with its certificate, infeasible with its reasons, or unknown."""
+        ...
+
+    def explain(
+        self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, why: str, patience: Patience
+    ) -> Mapping[str, JsonValue]:
+        """Why a choice such as ``pipelines.ab.depth=4`` is possible, costly or impossible: families and numbers.
+
+        Raises:
+            WarpwrightError: ``why`` names nothing in this kernel.
+        """
         ...
 
     def forecast(self, kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile) -> float | None:

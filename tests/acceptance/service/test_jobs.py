@@ -5,19 +5,7 @@ from typing import Any
 import httpx
 
 from service.testing import StandInToolchain, new_ir
-
-
-def submit(client: httpx.Client, ir: str, **fields: Any) -> dict[str, Any]:
-    response = client.post("/v1/jobs", json={"ir": ir, "profile": "h200", **fields})
-    assert response.status_code in (200, 202), response.text
-    job: dict[str, Any] = response.json()
-    return job
-
-
-def finished(client: httpx.Client, job_id: str) -> dict[str, Any]:
-    job: dict[str, Any] = client.get(f"/v1/jobs/{job_id}", params={"wait": 30}).json()
-    assert job["state"] in ("done", "failed", "cancelled"), job
-    return job
+from tests.acceptance.service.jobs_over_http import finished, submit
 
 
 def test_a_job_runs_to_a_ranked_answer(client: httpx.Client) -> None:

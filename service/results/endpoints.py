@@ -1,0 +1,80 @@
+"""Stored results over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from service.bodies import StrictRoute
+from service.context import ContextDep
+from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from service.profiles import service as profiles
+from service.results import repository, service
+from service.results.hot import HotLookup
+from service.results.refresh import present, refresh
+from service.results.schemas import (
+    LookupAnswer,
+    LookupRequest,
+    RefreshAnswer,
+    RefreshRequest,
+    RelaxableName,
+    ResultView,
+)
+from service.tokens.access import ReadCaller, TuneCaller
+
+router = APIRouter(prefix="/v1", tags=["results"], route_class=StrictRoute)
+
+
+@router.post("/results:lookup", response_model=LookupAnswer)
+async def lookup(body: LookupRequest, request: Request, context: ContextDep, caller: ReadCaller) -> Response:
+    """The best verified result of a kernel on a device, or why there is none: nearest entries and what differs."""
+    hot: HotLookup = request.app.state.hot_lookup
+    answer = await hot.answer(body)
+    if answer is None:
+        answer, ir_hash = await run_in_threadpool(_lookup, context, body)
+        if body.ir is not None:
+            hot.learn(body.ir, ir_hash)
+    return Response(answer, media_type="application/json")
+
+
+@router.get("/results", response_model=Page[ResultView])
+def list_results(
+    context: ContextDep,
+    caller: ReadCaller,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    stale: Annotated[
+        list[RelaxableName] | None, Query(max_length=5, description="Only results whose column is not the present one.")
+    ] = None,
+    ir_hash: Annotated[str | None, Query(max_length=100)] = None,
+    profile: Annotated[str | None, Query(max_length=100)] = None,
+) -> Page[ResultView]:
+    """Stored results; each says in which columns it is stale, with the stored and the present value."""
+    after = str(decode_cursor(cursor, str)[0]) if cursor is not None else None
+    columns = present(context, stale) if stale else None
+    with context.database.reading() as session:
+        digest = profiles.find(session, profile).digest if profile else None
+        rows, more = page_of(
+            repository.page(session, limit + 1, after=after, ir=ir_hash, profile=digest, stale=columns), limit
+        )
+        known = {
+            row.profile: service.present_columns(context, profiles.domain_profile(profiles.find(session, row.profile)))
+            for row in {row.profile: row for row in rows}.values()
+        }
+        return Page(
+            items=[service.view(row, known[row.profile]) for row in rows],
+            next=encode_cursor(rows[-1].key) if more else None,
+        )
+
+
+@router.post("/results:refresh", response_model=RefreshAnswer, status_code=202)
+def refresh_results(body: RefreshRequest, request: Request, context: ContextDep, caller: TuneCaller) -> RefreshAnswer:
+    """Tune stale results again with the present toolchain; the old ones stay until they are deleted."""
+    return refresh(context, body, owner=caller.id, trace=request.scope["trace_id"])
+
+
+def _lookup(context: ContextDep, body: LookupRequest) -> tuple[bytes, str]:
+    answer, row = service.lookup(context, body)
+    head = answer.model_dump_json(exclude={"result"})
+    result = row.answer if row is not None else "null"
+    return f'{head[:-1]}, "result": {result}}}'.encode(), answer.fingerprint["ir"]

@@ -1,0 +1,84 @@
+"""Stale results: which they are, and tuning them again with the inputs of the job that made them."""
+
+from collections.abc import Mapping, Sequence
+
+from service.artifacts.store import ArtifactStore
+from service.context import Context
+from service.db import ReadSession
+from service.db.models import StoredResult
+from service.errors import Gone
+from service.jobs import repository as job_rows
+from service.jobs.schemas import JobSubmission, VariantSubmission
+from service.jobs.submit import submit
+from service.profiles import repository as profile_rows
+from service.profiles import service as profiles
+from service.results import repository
+from service.results.schemas import RefreshAnswer, RefreshRequest
+from solver.domain import WarpwrightError
+
+__all__ = ["present", "refresh"]
+
+
+def present(context: Context, columns: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The present values of columns: one a target family, since compilers differ by family."""
+    with context.database.reading() as session:
+        families = {row.family: profiles.domain_profile(row) for row in profile_rows.page(session, 200, None)}
+    identities = [context.toolchain.identity(profile) for profile in families.values()]
+    return {
+        name: sorted({getattr(identity, name) for identity in identities}) for name in columns if name not in ("pins",)
+    }
+
+
+def refresh(context: Context, request: RefreshRequest, *, owner: str, trace: str) -> RefreshAnswer:
+    """Submit the jobs of stale results again; those that run already are only named.
+
+    Results of one job (a family and its variants) are refreshed by one job.
+    """
+    columns = present(context, request.stale)
+    rows, more = context.database.read(lambda session: _stale(session, request, columns))
+    jobs: list[str] = []
+    failed: list[dict[str, str]] = []
+    created = 0
+    for source in dict.fromkeys(row.job_id for row in rows):
+        try:
+            submitted = submit(context, _submission_of(context, source), owner=owner, trace=trace)
+        except WarpwrightError as error:
+            failed.append({"job": source, "code": error.code, "message": error.message})
+        else:
+            jobs.append(submitted.job_id)
+            created += submitted.created
+    return RefreshAnswer(jobs=jobs, created=created, failed=failed, more=more)
+
+
+def _stale(
+    session: ReadSession, request: RefreshRequest, columns: Mapping[str, Sequence[str]]
+) -> tuple[Sequence[StoredResult], bool]:
+    profile = profiles.find(session, request.profile).digest if request.profile else None
+    rows = repository.page(session, request.limit + 1, ir=request.ir_hash, profile=profile, stale=columns)
+    return rows[: request.limit], len(rows) > request.limit
+
+
+def _submission_of(context: Context, job_id: str) -> JobSubmission:
+    return context.database.read(lambda session: _again(session, context.store, job_id))
+
+
+def _again(session: ReadSession, store: ArtifactStore, job_id: str) -> JobSubmission:
+    """The submission that made a job, from what the job kept."""
+    job = job_rows.job(session, job_id)
+    if job is None:
+        raise Gone(f"job {job_id} was deleted", code="job-gone")
+    budget = job.request["budget"]
+    return JobSubmission(
+        variants=[
+            VariantSubmission(ir=store.get(row.text_digest).decode(), params=row.params)
+            for row in job_rows.variants(session, job_id)
+        ],
+        name=job.name,
+        profile=job.profile_digest,
+        pins=job.request["pins"],
+        engine=job.request["engine"],
+        seed=job.request["seed"],
+        candidates=budget["candidates"],
+        seconds=budget["wall_seconds"],
+        measure=job.request["measure"],
+    )

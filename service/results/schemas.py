@@ -1,0 +1,113 @@
+"""Wire forms of stored results."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "COLUMN_NAMES",
+    "LookupAnswer",
+    "LookupRequest",
+    "NearEntry",
+    "RefreshAnswer",
+    "RefreshRequest",
+    "ResultView",
+]
+
+ColumnName = Literal["ir", "profile", "toolchain", "constraint_set", "protocol", "verification", "pins"]
+RelaxableName = Literal["toolchain", "constraint_set", "protocol", "verification", "pins"]
+COLUMN_NAMES: tuple[ColumnName, ...] = (
+    "ir",
+    "profile",
+    "toolchain",
+    "constraint_set",
+    "protocol",
+    "verification",
+    "pins",
+)
+
+
+class LookupRequest(BaseModel):
+    """Which result is wanted. Columns that are not given have the service's present values."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ir: str | None = Field(default=None, min_length=1, description="The IR text; or give `ir_hash`.")
+    ir_hash: str | None = Field(
+        default=None, min_length=1, max_length=100, description="Structural hash, as answers give it."
+    )
+    variants: list[str] | None = Field(
+        default=None, min_length=1, max_length=256, description="IR texts of a whole family."
+    )
+    profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
+    pins: dict[str, Any] | None = Field(default=None, description="A `warpwright.pins/1` document.")
+    toolchain: str | None = Field(default=None, max_length=200)
+    protocol: str | None = Field(default=None, max_length=100)
+    relax: list[RelaxableName] = Field(
+        default_factory=list, max_length=5, description="Columns that may differ; kernel and device never may."
+    )
+    measured_only: bool = Field(default=False, description="Take no result that was never timed.")
+
+
+class NearEntry(BaseModel):
+    """A stored result of the same kernel, and the columns in which it differs: wanted value first."""
+
+    key: str
+    job: str
+    differs: dict[str, tuple[str, str]]
+    measured: bool
+    time_ns: float | None
+    updated_at: datetime
+
+
+class LookupAnswer(BaseModel):
+    """The stored answer, or why there is none."""
+
+    found: bool
+    relaxed: list[str] = Field(
+        description="Columns in which the answer differs from what was asked; only ever asked-for ones."
+    )
+    result: dict[str, Any] | None = None
+    reason: str = ""
+    fingerprint: dict[str, str]
+    nearest: list[NearEntry] = []
+
+
+class ResultView(BaseModel):
+    """A stored result in a list."""
+
+    key: str
+    name: str
+    fingerprint: dict[str, str]
+    job: str
+    candidate: str
+    measured: bool
+    time_ns: float | None
+    created_at: datetime
+    updated_at: datetime
+    stale: dict[str, tuple[str, str]] = Field(
+        description="Columns whose value is not the present one: stored, present."
+    )
+
+
+class RefreshRequest(BaseModel):
+    """Which stale results to tune again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    stale: list[RelaxableName] = Field(
+        default=["toolchain", "constraint_set", "protocol", "verification"], min_length=1, max_length=5
+    )
+    profile: str | None = Field(default=None, max_length=100)
+    ir_hash: str | None = Field(default=None, max_length=100)
+    limit: int = Field(default=100, ge=1, le=1000)
+
+
+class RefreshAnswer(BaseModel):
+    """The jobs that work on it, and what could not be submitted."""
+
+    jobs: list[str]
+    created: int
+    failed: list[dict[str, str]]
+    more: bool = Field(description="There are more stale results than the limit.")

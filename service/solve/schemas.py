@@ -1,0 +1,40 @@
+"""Wire forms of solving without building."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["SolveAnswer", "SolveRequest"]
+
+
+class SolveRequest(BaseModel):
+    """One kernel and one device; the answer is a schedule with its certificate, nothing is built."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ir: str = Field(min_length=1, description="Text of `tvm.ir.save_json(prim_func)`.")
+    profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
+    pins: dict[str, Any] | None = Field(None, description="A `warpwright.pins/1` document.")
+    engine: Literal["cpsat", "z3"] = "cpsat"
+    seed: int = Field(0, ge=0, le=2**31 - 1)
+    work_limit: int = Field(
+        20_000, ge=1, le=10_000_000, description="Deterministic limit, about milliseconds of search."
+    )
+    seconds: float = Field(30.0, gt=0, le=300, allow_inf_nan=False, description="Wall-clock backstop.")
+    why: str | None = Field(
+        None, min_length=1, max_length=200, description="Explain one choice as well, such as `pipelines.ab.depth=4`."
+    )
+
+
+class SolveAnswer(BaseModel):
+    """A verdict. `infeasible` and `unknown` are answers, not errors; unknown says nothing about feasibility."""
+
+    status: Literal["proven_optimal", "feasible", "infeasible", "unknown"]
+    kernel: str
+    ir_hash: str
+    profile_digest: str
+    schedule: dict[str, Any] | None = None
+    certificate: dict[str, Any] | None = None
+    conflicts: list[dict[str, str]] = []
+    reason: str = ""
+    explanation: dict[str, Any] | None = Field(default=None, description="The answer to `why`.")

@@ -1,0 +1,76 @@
+"""Schedules without building. Stateless: nothing is stored, the same request gives the same answer."""
+
+import time
+from dataclasses import asdict
+
+from service.context import Context
+from service.errors import InvalidRequest, Unavailable
+from service.kernels.service import check_size
+from service.profiles import service as profiles
+from service.solve.schemas import SolveAnswer, SolveRequest
+from service.tuning import Outcome
+from service.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
+from solver.domain import HardwareProfile, Infeasible, Pins, Unknown, Verdict, dump, load
+
+__all__ = ["solve"]
+
+READ_SECONDS = 60.0
+MARGIN_SECONDS = 10.0
+"""What a solve may take beyond its own limit for starting its child and reading its problem."""
+
+
+def solve(context: Context, request: SolveRequest) -> SolveAnswer:
+    """Solve one kernel, and explain one choice when asked.
+
+    Raises:
+        WarpwrightError: the IR, the profile, the pins or ``why`` are refused.
+        Unavailable: the solver's child failed for a reason that is not the request's.
+    """
+    check_size(request.ir, context.settings.max_ir_bytes, "/ir")
+    profile = context.database.read(lambda session: profiles.resolve(session, request.profile))
+    pins: Pins = load(Pins, request.pins) if request.pins is not None else Pins()
+    solving = Solving(request.engine, request.seed, request.work_limit)
+    try:
+        kernel = context.toolchain.read(request.ir, profile, _patience(READ_SECONDS))
+        answer = _answer(context, kernel, profile, pins, solving, request.seconds)
+        if request.why is not None:
+            patience = _patience(request.seconds + MARGIN_SECONDS)
+            answer.explanation = dict(context.toolchain.explain(kernel, profile, pins, request.why, patience))
+    except StepFailed as error:
+        if error.outcome in (Outcome.INFRASTRUCTURE, Outcome.SKIPPED):
+            raise Unavailable(f"the solver could not run: {error.failure.message}", code="solver-failed") from error
+        raise InvalidRequest(
+            f"the kernel broke its reader or solver: {error.failure.message}", code="ir-unreadable"
+        ) from error
+    return answer
+
+
+def _answer(
+    context: Context, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, seconds: float
+) -> SolveAnswer:
+    try:
+        verdict = context.toolchain.solve(kernel, profile, pins, solving, _patience(seconds + MARGIN_SECONDS))
+    except StepFailed as error:
+        if error.outcome is not Outcome.TIMED_OUT:
+            raise
+        # The child ignored its own limit and was killed: that is no statement about the kernel.
+        verdict = Unknown(f"killed: {error.failure.message}", solving.engine, 0)
+    return _described(verdict, kernel, profile)
+
+
+def _described(verdict: Verdict, kernel: KernelRead, profile: HardwareProfile) -> SolveAnswer:
+    answer = SolveAnswer(
+        status=verdict.status, kernel=kernel.graph.name, ir_hash=kernel.ir_hash, profile_digest=profile.digest
+    )
+    if isinstance(verdict, Infeasible):
+        answer.conflicts = [asdict(conflict) for conflict in verdict.conflicts]
+    elif isinstance(verdict, Unknown):
+        answer.reason = verdict.reason
+    else:
+        answer.schedule = dump(verdict.schedule)
+        answer.certificate = dump(verdict.certificate)
+    return answer
+
+
+def _patience(seconds: float) -> Patience:
+    return Patience(seconds, time.monotonic() + seconds, Stop())
