@@ -83,6 +83,7 @@ def solve(
     why: Annotated[
         str | None, typer.Option("--why", help="Ask why a choice is not possible, such as pipelines.ab.depth=4.")
     ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say what binds the kernel, and what is left.")] = False,
     pins: Annotated[Path | None, typer.Option("--pins", help="JSON document of what you fix beforehand.")] = None,
     problem: Annotated[
         Path | None, typer.Option("--problem", help="Solve a modulo scheduling problem (JSON) instead of a kernel.")
@@ -99,7 +100,8 @@ def solve(
     from warpwright.cli.solve import SolveOptions, run_solve
 
     options = SolveOptions(
-        file=file, profile=profile, function=function, settings=tuple(settings or ()), engine=engine, why=why, pins=pins,
+        file=file, profile=profile, function=function, settings=tuple(settings or ()), engine=engine, why=why,
+        explain=explain, pins=pins,
         problem=problem, scheduler_call=scheduler_call, json=json,
     )  # fmt: skip
     raise typer.Exit(run_solve(options))
@@ -138,6 +140,41 @@ def doctor(server: Server = None, token: Token = None, json: Json = False) -> No
     from warpwright.cli.doctor import run_doctor
 
     raise typer.Exit(run_doctor(server, token, as_json=json))
+
+
+@app.command()
+def lock(
+    file: KernelPath,
+    profile: ProfileName,
+    function: Function = None,
+    settings: Settings = None,
+    path: Annotated[Path, typer.Option("--lock", help="The lock file.")] = Path("warpwright.lock"),
+    candidates: Annotated[int | None, typer.Option("--candidates", "-n", min=1, help="Schedules to try.")] = None,
+    budget: Annotated[float | None, typer.Option("--budget", min=0.1, help="Seconds for the whole tuning.")] = None,
+    effort: Annotated[str, typer.Option("--effort", help="quick, normal or thorough.")] = "normal",
+    server: Server = None,
+    token: Token = None,
+) -> None:
+    """Write the best known schedule of a kernel into a lock file that a repository commits; tune where none is known."""
+    from warpwright.cli.lock import LockOptions, run_lock
+
+    options = LockOptions(
+        file, profile, function, tuple(settings or ()), path, effort, candidates, budget, server, token
+    )
+    raise typer.Exit(run_lock(options))
+
+
+@app.command()
+def build(
+    out: Annotated[Path, typer.Option("--out", help="Folder for sources, binaries and manifest.json.")],
+    path: Annotated[Path, typer.Option("--lock", help="The lock file.")] = Path("warpwright.lock"),
+    locked: Annotated[bool, typer.Option("--locked", help="Any difference from the lock file ends the build.")] = False,
+    source_only: Annotated[bool, typer.Option("--source-only", help="CUDA source, no binary.")] = False,
+) -> None:
+    """Build what a lock file names: digests compared, schedules verified again, no service needed with --locked."""
+    from warpwright.cli.lock import run_build
+
+    raise typer.Exit(run_build(path, out, locked=locked, source_only=source_only))
 
 
 @app.command()

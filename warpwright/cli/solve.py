@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
 from rich.table import Table
 from rich.text import Text
 
@@ -34,6 +35,7 @@ class SolveOptions:
     settings: tuple[str, ...] = ()
     engine: str | None = None
     why: str | None = None
+    explain: bool = False
     pins: Path | None = None
     problem: Path | None = None
     scheduler_call: Path | None = None
@@ -51,7 +53,7 @@ def run_solve(options: SolveOptions) -> ExitCode:
     profile = profile_of(options.profile)
     pins = pins_of(options.pins)
     kernel = kernel_of(options.file, options.function, options.settings)
-    if options.why is not None:
+    if options.why is not None or options.explain:
         return _explain(kernel, profile, pins, options)
     return _solve_kernel(kernel, profile, pins, options)
 
@@ -85,17 +87,19 @@ def _print_verdict(name: str, profile: HardwareProfile, verdict: Verdict) -> Non
 
 
 def _explain(kernel: KernelFile, profile: HardwareProfile, pins: Pins, options: SolveOptions) -> ExitCode:
-    from solver.explain import explain
+    from solver.explain import Explanation, explain
     from warpwright.graphs import read_graph
 
-    explanation = explain(
-        read_graph(kernel.variants[0].ir, profile), profile, options.why, pins=pins, engine=options.engine
-    )
+    graph = read_graph(kernel.variants[0].ir, profile)
+    found = explain(graph, profile, options.why, pins=pins, engine=options.engine or DEFAULT_ENGINE)
     if options.json:
-        _print_json(explanation.to_json())
+        body = TypeAdapter(Explanation).dump_python(found, mode="json")
+        _print_json({"schema": "warpwright.explanation/1", **body})
     else:
-        console().print(Text(explanation.text()))
-    return ExitCode.OK
+        console().print(Text(str(found)))
+    if found.possible is None:
+        return ExitCode.UNKNOWN
+    return ExitCode.OK if found.possible else ExitCode.INFEASIBLE
 
 
 def _solve_problem(path: Path, options: SolveOptions) -> ExitCode:

@@ -19,7 +19,7 @@ from warpwright.legality import violations_of
 from warpwright.lock.document import LockEntry, read_lock
 from warpwright.toolchains import tilelang_version
 
-__all__ = ["BuiltKernel", "build_locked"]
+__all__ = ["BuiltKernel", "build_locked", "check_entry"]
 
 MATERIALIZE = Limits(wall_seconds=120.0)
 COMPILE = Limits(wall_seconds=300.0, cpu_seconds=600.0)

@@ -1,0 +1,112 @@
+"""``warpwright lock`` and ``warpwright build``: commit what was chosen, build exactly that."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from solver.domain import HardwareProfile
+from warpwright.cli.connect import client_of
+from warpwright.cli.exit_codes import ExitCode
+from warpwright.cli.inputs import kernel_of, profile_of
+from warpwright.cli.progress import TuningProgress
+from warpwright.cli.tune import effort_of, stoppable
+from warpwright.errors import LockError
+from warpwright.kernel_file import KernelFile, parse_setting, read_kernel_file
+from warpwright.lock import BuiltKernel, LockEntry, build_locked, check_entry, entry_of, merged, read_lock, write_lock
+from warpwright.remote import submission_of, tune_there
+from warpwright.result import Result
+
+__all__ = ["LockOptions", "run_build", "run_lock"]
+
+STALE = frozenset({"lock-ir", "lock-profile", "lock-toolchain", "lock-variant", "lock-illegal"})
+"""Differences that a new tuning can mend; a damaged lock file is not among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockOptions:
+    """The command's options as typed."""
+
+    file: Path
+    profile: str
+    function: str | None
+    settings: tuple[str, ...]
+    lock: Path
+    effort: str
+    candidates: int | None
+    budget: float | None
+    server: str | None
+    token: str | None
+
+
+def run_lock(options: LockOptions) -> ExitCode:
+    """Writes the best schedule known for the kernel into the lock file; tunes first where none is known.
+
+    Raises:
+        LockError: nothing usable came out, or the lock file is damaged.
+    """
+    profile = profile_of(options.profile)
+    kernel = kernel_of(options.file, options.function, options.settings)
+    result = _tuned(kernel, profile, options)
+    entry = entry_of(
+        result, kernel, profile, file=options.file, lock=options.lock, function=options.function,
+        settings=dict(map(parse_setting, options.settings)),
+    )  # fmt: skip
+    old = read_lock(options.lock) if options.lock.exists() else ()
+    write_lock(options.lock, merged(old, [entry]))
+    sys.stdout.write(f"locked {entry.kernel} for {entry.profile} ({entry.kind}, {entry.note}) in {options.lock}\n")
+    return ExitCode.OK
+
+
+def run_build(lock: Path, out: Path, *, locked: bool, source_only: bool) -> ExitCode:
+    """Builds what the lock file names. ``locked``: any difference ends the build; else stale entries are tuned again.
+
+    Raises:
+        LockError: a difference, a damaged file, or an entry that does not build.
+    """
+    if not locked:
+        _refresh(lock)
+    with TuningProgress(lock.name) as progress:
+        built = build_locked(lock, out, source_only=source_only, progress=progress.note)
+    for each in built:
+        sys.stdout.write(_line(each))
+    return ExitCode.OK
+
+
+def _refresh(lock: Path) -> None:
+    entries = read_lock(lock)
+    fresh = [_refreshed(entry, lock) for entry in entries]
+    if list(entries) != fresh:
+        write_lock(lock, fresh)
+
+
+def _refreshed(entry: LockEntry, lock: Path) -> LockEntry:
+    try:
+        check_entry(entry, lock.resolve().parent)
+    except LockError as error:
+        if error.code not in STALE:
+            raise
+        sys.stderr.write(f"{entry.kernel} for {entry.profile}: {error.message}; tuning again\n")
+    else:
+        return entry
+    file = lock.resolve().parent / entry.file
+    profile = profile_of(entry.profile)
+    kernel = read_kernel_file(file, function=entry.function, settings=entry.settings)
+    options = LockOptions(file, entry.profile, entry.function, (), lock, "normal", None, None, None, None)
+    result = _tuned(kernel, profile, options)
+    return entry_of(result, kernel, profile, file=file, lock=lock, function=entry.function, settings=entry.settings)
+
+
+def _tuned(kernel: KernelFile, profile: HardwareProfile, options: LockOptions) -> Result:
+    submission = submission_of(
+        kernel, profile, effort=effort_of(options.effort).value, candidates=options.candidates, seconds=options.budget
+    )
+    with (
+        TuningProgress(options.file.name) as progress,
+        stoppable() as stop,
+        client_of(options.server, options.token) as client,
+    ):
+        return tune_there(client, submission, stop=stop, events=progress, poll_seconds=0.3)
+
+
+def _line(built: BuiltKernel) -> str:
+    return f"built {built.entry.kernel} for {built.entry.profile}: {built.folder} ({', '.join(built.files)})\n"
