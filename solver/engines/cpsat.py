@@ -86,6 +86,8 @@ class _Meter:
         made = cp_model.CpSolver()
         made.parameters.num_workers = 1
         made.parameters.random_seed = self.seed
+        made.parameters.cp_model_probing_level = 0  # our models are small: probing cost more than it saved on every one
+        made.parameters.symmetry_level = 0
         made.parameters.max_deterministic_time = max(self.units_left, 0.0) / UNITS_PER_DETERMINISTIC_SECOND
         made.parameters.max_time_in_seconds = max(self.ends_at - time.monotonic(), 0.001)
         return made

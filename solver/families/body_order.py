@@ -58,9 +58,12 @@ def _build_staged(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]
         for stage, literal in enc.stage_is[key].items():
             offset = enc.start[key] - origin - enc.phase[key] - stage * interval
             model.equal(offset, 0, when=[literal])
+    implied = _implied(enc, scope, role, items)
     for n, first in enumerate(items):
         for second in items[n + 1 :]:
             before = model.boolean(f"{first} before {second} in {role}")
+            if (first, second) in implied:
+                model.any_of([before])
             one, other = enc.phase[scope.id, role, first], enc.phase[scope.id, role, second]
             model.at_least(other - one - enc.stream(role, first), 0, when=[before])
             model.at_least(one - other - enc.stream(role, second), 0, when=[before.negated()])
@@ -72,12 +75,36 @@ def _build_staged(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]
         model.at_least(later - start, 0, note=f"{ordering.first} before {ordering.second} ({ordering.why})")
 
 
+def _implied(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> set[tuple[str, str]]:
+    """Pairs whose order in the list follows from dependences, because both always run at stage 0.
+
+    Steps compare lexicographically by stage and place, so orderings inside one iteration are transitive whatever the stages
+    in between; between two items of stage 0 they order the list itself. It spares the search most of the pairs.
+    """
+    after: dict[str, set[str]] = {item: set() for item in items}
+    for ordering in orderings(enc.problem, enc.structure, scope.id, role):
+        if ordering.distance == 0:
+            after[ordering.first].add(ordering.second)
+    for item in reversed(items):
+        for later in tuple(after[item]):
+            after[item] |= after[later]
+    moving = {item for touching in _sides(enc, scope, role).values() for item in touching}
+    fixed = [item for item in items if item not in moving]
+    return {(first, second) for first in fixed for second in fixed if second in after[first]}
+
+
+def _sides(enc: Encoding, scope: Scope, role: str) -> dict[int, tuple[str, ...]]:
+    """Channels that a role fills or uses in a scope, with the items that touch each."""
+    return {
+        index: channel.writes if role == channel.producer else channel.reads
+        for index, channel in enumerate(enc.structure.channels)
+        if channel.scope == scope.id and role in (channel.producer, channel.consumer)
+    }
+
+
 def _build_stages(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
     """Items take the stage of the channels they touch, all others stage 0, and some channel is at stage 0."""
-    sides: dict[int, tuple[str, ...]] = {}
-    for index, channel in enumerate(enc.structure.channels):
-        if channel.scope == scope.id and role in (channel.producer, channel.consumer):
-            sides[index] = channel.writes if role == channel.producer else channel.reads
+    sides = _sides(enc, scope, role)
     lowest: list[Literal] = []
     for index, touching in sides.items():
         lowest.append(enc.stage_is[scope.id, role, touching[0]][0])

@@ -4,7 +4,7 @@ TileLang emits no synchronisation and no message for a buffer outside every pipe
 ``TODO`` at ``auto_schedule.cc:21-24`` names it). Private storage never changes hands: each role has an instance of its own.
 """
 
-from solver.domain.kernel import Memory, Op, ScopeKind
+from solver.domain.kernel import ROOT, Memory, Op, ScopeKind
 from solver.domain.schedule import Sync
 from solver.domain.verdict import Violation
 from solver.encoding import Encoding
@@ -44,9 +44,13 @@ def check(reading: Reading) -> tuple[Violation, ...]:
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     """Buffers that change hands, with the roles on both sides."""
     structure = structure_of(problem)
-    notes = [f"{c.buffer} from {c.producer} to {c.consumer} in {c.scope}" for c in structure.channels]
+    notes = [f"{c.buffer} from {c.producer} to {c.consumer} in {_where(c.scope)}" for c in structure.channels]
     notes += [conflict.message for conflict in structure.conflicts]
     return (Fact("buffers that change hands", len(structure.channels), None, "buffers", note="; ".join(notes)),)
+
+
+def _where(scope: str) -> str:
+    return "the root" if scope == ROOT else scope
 
 
 def _buffers(op: Op) -> set[str]:

@@ -6,15 +6,15 @@ value of ``depth`` iterations ago, rule book 1.14.8), and more versions than ite
 1.4, 1.8; literature.md 2.1 (depth = ceil(R / II)); facebookexperimental/triton pull 1804 (versions >= lead + 1).
 """
 
-from solver.costs import unit_cycles
-from solver.domain.kernel import ROOT, Issue, Unit
+from solver.costs import arrival_cycles, skew_cycles, stream_cycles, unit_cycles
+from solver.domain.kernel import ROOT, Issue, Op, Unit
 from solver.domain.verdict import Violation
-from solver.encoding import Encoding
+from solver.encoding import Encoding, default_warps
 from solver.families.fact import Fact
 from solver.model import Var
-from solver.problem import WarpProblem
+from solver.problem import CONSUMER, WarpProblem
 from solver.reading import Reading
-from solver.structure import loop_carried, path_to, structure_of
+from solver.structure import Channel, loop_carried, structure_of
 from solver.timing import iteration_limit
 
 NAME = "pipeline_depth"
@@ -96,16 +96,38 @@ def check(reading: Reading) -> tuple[Violation, ...]:
     return tuple(found)
 
 
+def life_cycles(problem: WarpProblem, channel: Channel, consumer_warps: int) -> int:
+    """Cycles from a version's refill to its release when nothing else delays it; over the interval, the depth it needs."""
+    structure, latency = structure_of(problem), problem.device.barrier_latency_cycles
+
+    def warps(role: str) -> int:
+        return consumer_warps if role == CONSUMER else default_warps(problem, structure, role)
+
+    def ops(items: tuple[str, ...]) -> tuple[Op, ...]:
+        return tuple(problem.ops[item] for item in items if item in problem.ops)
+
+    body = {role: ops(structure.body(channel.scope, role)) for role in (channel.producer, channel.consumer)}
+    filling, using = ops(channel.writes), ops(channel.reads)
+    fill = max((arrival_cycles(problem, op, warps(channel.producer)) for op in filling), default=0)
+    use = sum(stream_cycles(op, warps(channel.consumer)) for op in using)
+    late = sum(skew_cycles(body[role], warps(role)) for role in (channel.producer, channel.consumer))
+    return fill + use + late + 2 * latency
+
+
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
-    """Versions of each channel against the most that make sense."""
+    """Versions of each channel against the most that make sense, with the cycles that one version is in use."""
     facts = []
+    widths = [role.warps for role in reading.schedule.roles if role.name == CONSUMER] if reading is not None else []
+    consumer_warps = widths[0] if widths else max(problem.graph.threads // 32, 4)
     for channel in structure_of(problem).channels:
-        limit = iteration_limit(problem, channel.scope)
-        limit = 1 if channel.carried else limit
-        used = 1
+        limit = 1 if channel.carried else iteration_limit(problem, channel.scope)
+        used = max([1, *(pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer)])
         if reading is not None:
             inside = [p for p in reading.protecting(channel.buffer) if reading.scope_of[p.name] == channel.scope]
             used = inside[0].depth if inside else 1
-        note = channel.carried or f"in {'the root' if len(path_to(problem, channel.scope)) == 1 else channel.scope}"
+        note = channel.carried
+        if channel.scope != ROOT:
+            life = life_cycles(problem, channel, consumer_warps)
+            note = "; ".join(text for text in (note, f"one version is in use for {life:,} cycles") if text)
         facts.append(Fact(f"depth of {channel.buffer}", used, limit, "versions", note=note))
     return tuple(facts)

@@ -6,46 +6,17 @@ spill at 168, 256 spill at 240. A role that moves data through its threads' regi
 (TileLang issue 359). ``R0 >= N/2 + 26`` or ptxas fails (C7602). Source: rule book 1.3; CUTLASS issue 2904.
 """
 
-from solver.domain.kernel import ROOT, Memory, Op, OpKind
+from solver.domain.kernel import ROOT
 from solver.domain.verdict import Violation
 from solver.encoding import Encoding, default_warps
 from solver.families.fact import Fact
-from solver.families.register_pool import THREADS_PER_GROUP, entry_registers
-from solver.liveness import Peak, peak_registers
 from solver.problem import CONSUMER, WarpProblem
 from solver.reading import Reading
+from solver.registers import THREADS_PER_GROUP, entry_registers, instruction_floor, need
 from solver.structure import source_order, structure_of
-from solver.wgmma import WARPGROUP, instruction_registers
+from solver.wgmma import WARPGROUP
 
 NAME = "register_need"
-PRODUCT_OVERHEAD = 26
-OTHER_OVERHEAD = 16
-THROUGH_REGISTERS = 40
-"""Least budget of a role whose threads move data themselves: the minimum of 24 plus addresses and a vector in flight."""
-
-_ELECTED = (OpKind.TMA_LOAD, OpKind.TMA_STORE, OpKind.BIND, OpKind.WAIT)
-
-
-def is_elected(op: Op) -> bool:
-    """Whether one elected lane does the operation, so that the other threads need no registers for it."""
-    if op.through_registers:
-        return False
-    return op.kind in _ELECTED or (op.gemm is not None and op.gemm.c_memory is Memory.TENSOR)
-
-
-def need(problem: WarpProblem, program: list[Op], warps: int, spread: frozenset[str]) -> Peak:
-    """Registers per thread that a role's program needs."""
-    overhead = {op.id: PRODUCT_OVERHEAD if op.gemm else OTHER_OVERHEAD for op in program if not is_elected(op)}
-    peak = peak_registers(problem, program, warps, overhead, spread)
-    if overhead and peak.registers < THROUGH_REGISTERS:
-        first = next(iter(overhead))
-        return Peak(THROUGH_REGISTERS, first, (("a role whose threads move data", THROUGH_REGISTERS),))
-    return peak
-
-
-def instruction_floor(program: list[Op], warps: int) -> int:
-    """Launch registers that the widest warpgroup instruction of a program asks for."""
-    return max((instruction_registers(op.gemm, warps) for op in program if op.gemm is not None), default=0)
 
 
 def build(enc: Encoding) -> None:
@@ -133,5 +104,7 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
         peak = need(problem, program, warps, frozenset())
         limit = problem.device.setmaxnreg_maximum or problem.device.thread_registers
         note = f"with {warps} warps; fullest at {peak.op}" if peak.op else f"with {warps} warps"
+        if peak.registers == 0:
+            continue
         facts.append(Fact(f"{name} registers", peak.registers, limit, "registers a thread", peak.holders, note))
     return tuple(facts)

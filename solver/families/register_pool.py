@@ -12,12 +12,12 @@ from solver.domain.verdict import Violation
 from solver.encoding import Encoding
 from solver.families.fact import Fact
 from solver.model import Literal, linear
-from solver.problem import WarpProblem
+from solver.problem import CONSUMER, WarpProblem
 from solver.reading import Reading
+from solver.registers import THREADS_PER_GROUP, budgets, entry_registers, least_budgets
 from solver.wgmma import WARPGROUP
 
 NAME = "register_pool"
-THREADS_PER_GROUP = 128
 
 
 def build(enc: Encoding) -> None:
@@ -83,25 +83,6 @@ def _covers(enc: Encoding, role: str, group: int) -> Literal:
     return inside
 
 
-def budgets(reading: Reading) -> tuple[int, ...]:
-    """Registers per thread of each warpgroup after reallocation."""
-    roles = reading.schedule.roles
-    smallest = min((role.registers_per_thread for role in roles if role.registers_per_thread > 0), default=0)
-    held = []
-    for first in range(0, reading.schedule.num_warps, WARPGROUP):
-        inside = [r for r in roles if r.warps_lo < first + WARPGROUP and r.warps_hi > first]
-        held.append(inside[0].registers_per_thread if inside else smallest)
-    return tuple(held)
-
-
-def entry_registers(reading: Reading) -> int:
-    """R0: registers per thread at launch."""
-    threads = 32 * max(reading.schedule.num_warps, 1)
-    cap = reading.problem.device.launch_registers(threads, reading.problem.graph.min_blocks_per_sm)
-    largest = max((role.registers_per_thread for role in reading.schedule.roles), default=0)
-    return min(cap, largest) if largest > 0 else cap
-
-
 def check(reading: Reading) -> tuple[Violation, ...]:
     """Range, mixture, sharing and the pool."""
     found: list[Violation] = []
@@ -140,15 +121,23 @@ def check(reading: Reading) -> tuple[Violation, ...]:
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     """Registers of the block against the pool, by warpgroup."""
     if reading is None:
-        held = tuple(
-            (f"{n} warpgroups", problem.device.launch_registers(THREADS_PER_GROUP * n, problem.graph.min_blocks_per_sm))
-            for n in range(1, problem.device.block_threads // THREADS_PER_GROUP + 1)
-        )
-        note = "registers a thread at launch: " + ", ".join(f"{who} {amount}" for who, amount in held)
-        return (Fact("block registers", 0, problem.device.block_registers, "registers", note=note),)
+        return (_least_pool(problem),)
     entry = entry_registers(reading)
     pool = THREADS_PER_GROUP * entry * (reading.schedule.num_warps // WARPGROUP)
     asked = budgets(reading) if any(budgets(reading)) else (entry,) * (reading.schedule.num_warps // WARPGROUP)
     held = tuple((f"warpgroup {n}", THREADS_PER_GROUP * value) for n, value in enumerate(asked))
     note = f"{entry} registers a thread at launch"
     return (Fact("register pool", sum(amount for _, amount in held), pool, "registers", held, note),)
+
+
+def _least_pool(problem: WarpProblem) -> Fact:
+    """The pool at the kernel's own width: what the roles need at least, against what the launch gives."""
+    budgets_of = least_budgets(problem)
+    helpers = [budget for role, _, budget in budgets_of if role != CONSUMER]
+    held = [(role, THREADS_PER_GROUP * groups * budget) for role, groups, budget in budgets_of if role == CONSUMER]
+    groups = sum(count for role, count, _ in budgets_of if role == CONSUMER) + (1 if helpers else 0)
+    held += [("helpers", THREADS_PER_GROUP * max(helpers))] if helpers else []
+    entry = problem.device.launch_registers(THREADS_PER_GROUP * groups, problem.graph.min_blocks_per_sm)
+    pool = THREADS_PER_GROUP * groups * entry
+    note = f"{groups} warpgroups get {entry} registers a thread at launch"
+    return Fact("register pool", sum(amount for _, amount in held), pool, "registers", tuple(held), note)

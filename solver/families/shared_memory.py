@@ -100,13 +100,15 @@ def check(reading: Reading) -> tuple[Violation, ...]:
 
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
-    """Bytes by buffer; without a schedule, of one version of everything."""
+    """Bytes by buffer; without a schedule, of the fewest versions that the pins allow."""
     limit = problem.device.shared_bytes_per_block
     if reading is not None:
         held = tuple((who, amount) for who, amount in holders(reading) if amount)
         return (Fact("shared memory", sum(amount for _, amount in held), limit, "bytes", held),)
-    pairs = len(structure_of(problem).channels)
-    held = tuple((b.name, aligned_bytes(b)) for b in shared_buffers(problem))
+    channels = structure_of(problem).channels
+    pinned = {pin.buffer: pin.depth for pin in problem.pins.depths}
+    held = tuple((b.name, aligned_bytes(b) * pinned.get(b.name, 1)) for b in shared_buffers(problem))
+    pairs = sum(pinned.get(channel.buffer, 1) for channel in channels)
     held = (*held, ("barriers", static_bytes(BARRIER_BYTES * pairs)))
-    note = "one version of each buffer"
+    note = "the fewest versions that the pins allow" if pinned else "one version of each buffer"
     return (Fact("shared memory", sum(amount for _, amount in held), limit, "bytes", held, note),)

@@ -27,6 +27,8 @@ def check(reading: Reading) -> tuple[Violation, ...]:
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     """Whether the device takes warp schedules."""
+    if reading is not None and problem.device.tma:
+        return ()
     return (Fact("TMA units", int(problem.device.tma), None, "of the device", note=_message(problem)),)
 
 

@@ -137,6 +137,8 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     ops = problem.graph.ops
     most = problem.device.block_threads // (THREADS_PER_WARP * WARPGROUP)
     legal = [n for n in range(1, most) if not width_conflict(problem, ops, WARPGROUP * n)]
-    refused = [reason for n in range(1, most) if (reason := width_conflict(problem, ops, WARPGROUP * n))]
-    note = f"legal consumer widths: {', '.join(f'{n} warpgroups' for n in legal) or 'none'}"
-    return (Fact("consumer widths", len(legal), None, "choices", note="; ".join([note, *refused[:2]])),)
+    pinned = problem.pins.consumer_warpgroups
+    refused = width_conflict(problem, ops, WARPGROUP * pinned) if pinned else ""
+    note = f"the tiles divide over {' or '.join(map(str, legal)) or 'no number of'} consumer warpgroups"
+    note = f"{refused}; {note}" if refused else note
+    return (Fact("consumer widths", len(legal), None, "choices", note=note),)

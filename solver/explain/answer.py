@@ -1,0 +1,200 @@
+"""Answers to "why not this?" and "what binds this kernel?", with the numbers and what would change them."""
+
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter
+
+from solver.bounds import lower_bounds
+from solver.domain.kernel import KernelGraph
+from solver.domain.pins import Pins
+from solver.domain.profile import HardwareProfile
+from solver.domain.schedule import WarpSchedule
+from solver.domain.verdict import Bound, Conflict, Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
+from solver.engines import Budget, EngineStatus
+from solver.engines import engine as engine_named
+from solver.explain.question import Question, parse
+from solver.explain.relaxations import Relaxation, relaxations
+from solver.explain.words import memory_sentence, ring_sentence
+from solver.families import FAMILIES
+from solver.families.fact import Fact
+from solver.problem import WarpProblem, close_problem
+from solver.reading import Reading
+from solver.solve import build_model, conflicts, solve
+
+SCHEMA = "warpwright.explanation/1"
+
+__all__ = ["Explanation", "explain", "explain_problem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """An answer for a person, with its parts for a program.
+
+    ``possible`` is None when the budget ended before the question was decided. ``facts`` are the resources of the best
+    schedule (of the asked one where it is possible), with what is left of each.
+    """
+
+    question: str
+    possible: bool | None
+    answer: str
+    conflicts: tuple[Conflict, ...] = ()
+    relaxations: tuple[Relaxation, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    binding: tuple[str, ...] = ()
+    verdict: Verdict | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """The answer as JSON-ready values, ``schema`` first."""
+        body: dict[str, object] = TypeAdapter(Explanation).dump_python(self, mode="json")
+        return {"schema": SCHEMA, **body}
+
+    def __str__(self) -> str:
+        lines = [self.answer]
+        lines += [f"  {conflict.family}: {conflict.message}" for conflict in self.conflicts]
+        lines += [f"  possible {relaxation.change}" for relaxation in self.relaxations]
+        lines += [f"  {fact}" for fact in self.facts]
+        return "\n".join(lines)
+
+
+def explain(
+    graph: KernelGraph,
+    profile: HardwareProfile,
+    why: str | None = None,
+    *,
+    pins: Pins | None = None,
+    engine: str = "cpsat",
+    budget: Budget | None = None,
+) -> Explanation:
+    """Why a choice is impossible, or what it costs; without ``why``, what binds the whole kernel.
+
+    Args:
+        graph: The kernel.
+        profile: The device.
+        why: A question of the grammar in docs/explain.md, such as ``pipelines.as_bs.depth=4``.
+        pins: What is fixed already.
+        engine: Engine of the searches behind the answer.
+        budget: Budget of each single search.
+
+    Raises:
+        PinError: ``why-unreadable`` and the codes of pins that name nothing here.
+    """
+    return explain_problem(close_problem(graph, profile, pins), why, engine=engine, budget=budget)
+
+
+def explain_problem(
+    problem: WarpProblem, why: str | None = None, *, engine: str = "cpsat", budget: Budget | None = None
+) -> Explanation:
+    """As :func:`explain`, on a closed problem."""
+    limits = budget or Budget()
+    if why is None:
+        return _whole_kernel(problem, engine, limits)
+    question = parse(why, problem)
+    best = solve(problem, engine=engine, budget=limits)
+    asked = _solve_asked(problem, question, engine, limits)
+    if isinstance(asked, Unknown):
+        return Explanation(question.text, None, f"Not decided: {asked.reason}.", verdict=asked)
+    if isinstance(asked, Infeasible):
+        return _impossible(problem, question, asked, engine, limits)
+    reading = Reading(problem.with_pins(question.pins), _warp(asked))
+    return Explanation(
+        question.text,
+        True,
+        _cost(question, best, asked),
+        facts=_facts(reading),
+        bounds=asked.certificate.bounds,
+        binding=asked.certificate.binding,
+        verdict=asked,
+    )
+
+
+def _solve_asked(problem: WarpProblem, question: Question, engine: str, budget: Budget) -> Verdict:
+    pinned = problem.with_pins(question.pins)
+    if not question.intervals:
+        return solve(pinned, engine=engine, budget=budget)
+    enc = build_model(pinned)
+    with enc.model.family("asked interval"):
+        for scope, cycles in question.intervals:
+            enc.model.at_most(enc.interval[scope], cycles, note=f"interval of {scope} at most {cycles:,} cycles")
+    enc.model.objectives = []
+    result = engine_named(engine).solve(enc.model, budget)
+    if result.status is EngineStatus.INFEASIBLE:
+        return Infeasible(conflicts(pinned, enc, result.core), engine)
+    if result.status is EngineStatus.UNKNOWN:
+        return Unknown(result.reason, engine, result.work)
+    return solve(pinned, engine=engine, budget=budget)
+
+
+def _impossible(
+    problem: WarpProblem, question: Question, verdict: Infeasible, engine: str, budget: Budget
+) -> Explanation:
+    pinned = problem.with_pins(question.pins)
+    families = {conflict.family for conflict in verdict.conflicts}
+    sentences = []
+    if question.intervals and "pipeline_depth" in families:
+        sentences.append(ring_sentence(pinned, question))
+    elif "shared_memory" in families:
+        sentences.append(memory_sentence(pinned, question))
+    for scope, cycles in question.intervals:
+        bound = lower_bounds(pinned)[scope][0]
+        if bound.cycles > cycles:
+            sentences = [f"one iteration of {scope} takes {bound.cycles:,} cycles by {bound.reason}"]
+    if not sentences:
+        named = [c.message for c in verdict.conflicts if c.family != "pins"] or [c.message for c in verdict.conflicts]
+        sentences.append("; ".join(named))
+    ways = relaxations(problem, question, engine, budget)
+    if ways:
+        sentences.append("Possible " + ", or ".join(way.change for way in ways))
+    answer = f"{question.text} is impossible: " + ". ".join(sentences) + "."
+    return Explanation(question.text, False, answer, verdict.conflicts, ways, verdict=verdict)
+
+
+def _cost(question: Question, best: Verdict, asked: Feasible | ProvenOptimal) -> str:
+    mine = asked.certificate
+    text = (
+        f"{question.text} is possible: interval {mine.initiation_interval_cycles} cycles, {mine.on_chip_bytes:,} bytes"
+    )
+    if not isinstance(best, Feasible | ProvenOptimal):
+        return text + "."
+    other = best.certificate
+    differences = [
+        f"{name} {theirs:,} without it"
+        for name, ours, theirs in (
+            ("interval", mine.initiation_interval_cycles or 0, other.initiation_interval_cycles or 0),
+            ("on-chip bytes", mine.on_chip_bytes, other.on_chip_bytes),
+            ("length", mine.schedule_length_cycles, other.schedule_length_cycles),
+            ("synchronisations", mine.synchronisations, other.synchronisations),
+        )
+        if ours != theirs
+    ]
+    return text + (f"; {', '.join(differences)}." if differences else "; the best schedule has the same numbers.")
+
+
+def _whole_kernel(problem: WarpProblem, engine: str, budget: Budget) -> Explanation:
+    verdict = solve(problem, engine=engine, budget=budget)
+    if isinstance(verdict, Unknown):
+        return Explanation("", None, f"Not decided: {verdict.reason}.", verdict=verdict)
+    if isinstance(verdict, Infeasible):
+        ways = relaxations(problem, Question(""), engine, budget)
+        named = "; ".join(conflict.message for conflict in verdict.conflicts)
+        answer = f"No legal schedule: {named}."
+        if ways:
+            answer += " Possible " + ", or ".join(way.change for way in ways) + "."
+        return Explanation("", False, answer, verdict.conflicts, ways, verdict=verdict)
+    certificate = verdict.certificate
+    bound = certificate.lower_bound
+    answer = (
+        f"Interval {certificate.initiation_interval_cycles} cycles, bound {bound.cycles} by {bound.reason}; "
+        f"binding: {', '.join(certificate.binding) or 'nothing but the program order'}."
+    )
+    facts = _facts(Reading(problem, _warp(verdict)))
+    return Explanation("", True, answer, (), (), facts, certificate.bounds, certificate.binding, verdict)
+
+
+def _warp(verdict: Feasible | ProvenOptimal) -> WarpSchedule:
+    assert isinstance(verdict.schedule, WarpSchedule)
+    return verdict.schedule
+
+
+def _facts(reading: Reading) -> tuple[Fact, ...]:
+    return tuple(fact for family in FAMILIES for fact in family.explain(reading.problem, reading))

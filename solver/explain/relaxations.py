@@ -1,0 +1,223 @@
+"""The smallest changes that make an impossible choice possible, each one tried and found feasible before it is named.
+
+Changes are tried in order of how little they take back: the asked value a step lower, another grouping or width, a dropped
+pin, and last a smaller tile or a buffer less, which only the kernel's author can do.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from solver.domain.kernel import Buffer
+from solver.domain.pins import DepthPin, Pins, RolePin, StagePin
+from solver.engines import Budget, EngineStatus
+from solver.engines import engine as engine_named
+from solver.explain.question import Question
+from solver.families.shared_memory import aligned_bytes, shared_buffers
+from solver.problem import WarpProblem
+from solver.solve import build_model
+from solver.structure import structure_of
+
+__all__ = ["Relaxation", "feasible", "relaxations"]
+
+MOST = 6
+"""Relaxations named in one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """One change that makes the choice possible: in words, and as the question that asks for it where there is one."""
+
+    change: str
+    why: str = ""
+
+
+def feasible(problem: WarpProblem, intervals: tuple[tuple[str, int], ...], engine: str, budget: Budget) -> bool | None:
+    """Whether any schedule exists; None when the budget ended first."""
+    enc = build_model(problem)
+    with enc.model.family("asked"):
+        for scope, cycles in intervals:
+            enc.model.at_most(enc.interval[scope], cycles, note=f"interval of {scope} at most {cycles}")
+    enc.model.objectives = []
+    status = engine_named(engine).solve(enc.model, budget).status
+    return None if status is EngineStatus.UNKNOWN else status is not EngineStatus.INFEASIBLE
+
+
+def relaxations(problem: WarpProblem, question: Question, engine: str, budget: Budget) -> tuple[Relaxation, ...]:
+    """Changes that were found to help, smallest first; at most one of each kind."""
+    found: list[Relaxation] = []
+    for kind in _candidates(problem, question):
+        for relaxation, changed, intervals in kind:
+            if feasible(changed, intervals, engine, budget):
+                found.append(relaxation)
+                break
+        if len(found) == MOST:
+            break
+    if not found:
+        # Last resort, and only then: it changes the kernel more than any other.
+        tiles = _smaller_accumulators(problem, question)
+        found += [change for change, smaller, caps in tiles if feasible(smaller, caps, engine, budget)][:1]
+    return tuple(found)
+
+
+Attempt = tuple[Relaxation, WarpProblem, tuple[tuple[str, int], ...]]
+
+
+def _candidates(problem: WarpProblem, question: Question) -> Iterator[Iterator[Attempt]]:
+    """Kinds of changes; within a kind the smallest first."""
+    yield _smaller_depths(problem, question)
+    yield _longer_intervals(problem, question)
+    for pin in question.pins.roles:
+        if pin.registers_per_thread is not None:
+            yield _other_registers(problem, question, pin)
+    yield _smaller_stages(problem, question)
+    yield _other_groupings(problem, question)
+    yield _other_widths(problem, question)
+    yield _dropped_pins(problem, question)
+    yield _smaller_tiles(problem, question)
+    yield _fewer_buffers(problem, question)
+
+
+def _asked(problem: WarpProblem, pins: Pins) -> WarpProblem:
+    return problem.with_pins(pins)
+
+
+def _smaller_depths(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
+    depths = question.pins.depths
+    for less in range(1, max((pin.depth for pin in depths), default=1)):
+        lower = tuple(DepthPin(pin.buffer, max(pin.depth - less, 1)) for pin in depths)
+        text = "with " + " and ".join(f"{pin.buffer} at depth {pin.depth}" for pin in lower)
+        why = ", ".join(f"buffers.{pin.buffer}.depth={pin.depth}" for pin in lower)
+        pins = replace(question.pins, depths=lower)
+        yield Relaxation(text, why), _asked(problem, pins), question.intervals
+
+
+def _longer_intervals(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
+    for scope, cycles in question.intervals:
+        enc = build_model(_asked(problem, question.pins))
+        enc.model.minimize(enc.interval[scope])
+        result = engine_named().solve(enc.model, Budget())
+        if result.values is not None and result.objectives[0] > cycles:
+            reached = result.objectives[0]
+            relaxation = Relaxation(f"with an interval of {reached:,} cycles", f"loops.{scope}.interval={reached}")
+            yield relaxation, _asked(problem, question.pins), ((scope, reached),)
+
+
+def _other_registers(problem: WarpProblem, question: Question, pin: RolePin) -> Iterator[Attempt]:
+    asked, step = pin.registers_per_thread or 0, problem.device.setmaxnreg_step
+    others = tuple(other for other in question.pins.roles if other != pin)
+    values = range(problem.device.setmaxnreg_minimum, problem.device.setmaxnreg_maximum + 1, step)
+    for value in sorted(values, key=lambda value: abs(value - asked)):
+        if value == asked:
+            continue
+        changed = replace(question.pins, roles=(*others, replace(pin, registers_per_thread=value)))
+        relaxation = Relaxation(f"with {value} registers for {pin.role}", f"roles.{pin.role}.registers={value}")
+        yield relaxation, _asked(problem, changed), question.intervals
+
+
+def _smaller_stages(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
+    for pin in question.pins.stages:
+        for stage in range(pin.stage - 1, -1, -1):
+            others = tuple(other for other in question.pins.stages if other != pin)
+            changed = replace(question.pins, stages=(*others, StagePin(pin.op, stage)))
+            relaxation = Relaxation(f"with {pin.op} at stage {stage}", f"ops.{pin.op}.stage={stage}")
+            yield relaxation, _asked(problem, changed), question.intervals
+
+
+def _other_groupings(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
+    if question.pins.pipelines:
+        changed = replace(question.pins, pipelines=())
+        yield Relaxation("with the same depths in other pipelines"), _asked(problem, changed), question.intervals
+    if question.pins.merged_pipelines is not None:
+        changed = replace(question.pins, merged_pipelines=None)
+        yield Relaxation("with some buffers merged and some not"), _asked(problem, changed), question.intervals
+
+
+def _other_widths(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
+    own = question.pins.consumer_warpgroups or problem.pins.consumer_warpgroups
+    start = own or max(problem.graph.threads // 128, 1)
+    if own is None:
+        return  # the search was free to take any width already
+    bare = replace(problem, pins=replace(problem.pins, consumer_warpgroups=None))
+    for groups in sorted(range(1, 8), key=lambda groups: abs(groups - start)):
+        if groups != own:
+            changed = replace(question.pins, consumer_warpgroups=groups)
+            relaxation = Relaxation(f"with {groups} consumer warpgroups", f"consumer_warpgroups={groups}")
+            yield relaxation, _asked(bare, changed), question.intervals
+
+
+def _dropped_pins(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
+    """Pins that were there before the question: of the kernel or of the request."""
+    pins = problem.pins
+    for label, dropped in _without_one(pins):
+        changed = replace(problem, pins=dropped)
+        yield Relaxation(f"without the pin {label}"), _asked(changed, question.pins), question.intervals
+    switches = (
+        ("store_role", pins.store_role, replace(pins, store_role=None)),
+        ("software_pipelining", pins.software_pipelining, replace(pins, software_pipelining=None)),
+        ("merged_pipelines", pins.merged_pipelines, replace(pins, merged_pipelines=None)),
+    )
+    for name, value, dropped in switches:
+        if value is not None:
+            changed = replace(problem, pins=dropped)
+            text = f"without the pin {name}={str(value).lower()}"
+            yield Relaxation(text), _asked(changed, question.pins), question.intervals
+
+
+def _without_one(pins: Pins) -> Iterator[tuple[str, Pins]]:
+    """Each listed pin in words, with the pins that remain without it."""
+    for role in pins.roles:
+        yield f"of role {role.role}", replace(pins, roles=tuple(p for p in pins.roles if p != role))
+    for placed in pins.placements:
+        kept = tuple(p for p in pins.placements if p != placed)
+        yield f"ops.{placed.op}.role={placed.role}", replace(pins, placements=kept)
+    for group in pins.pipelines:
+        kept_groups = tuple(p for p in pins.pipelines if p != group)
+        yield f"pipeline {'+'.join(group.buffers)}", replace(pins, pipelines=kept_groups)
+    for depth in pins.depths:
+        kept_depths = tuple(p for p in pins.depths if p != depth)
+        yield f"buffers.{depth.buffer}.depth={depth.depth}", replace(pins, depths=kept_depths)
+    for stage in pins.stages:
+        kept_stages = tuple(p for p in pins.stages if p != stage)
+        yield f"ops.{stage.op}.stage={stage.stage}", replace(pins, stages=kept_stages)
+
+
+def _smaller_tiles(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
+    """Half the bytes of every buffer that is refilled in a loop: what a K step half as long does."""
+    ring = {channel.buffer for channel in structure_of(problem).channels if channel.scope != "tl.ws_scope_root"}
+    halved = {buffer.name: replace(buffer, bytes=-(-buffer.bytes // 2)) for buffer in shared_buffers(problem)}
+    if not ring & halved.keys():
+        return
+    sizes = ", ".join(f"{name} {halved[name].bytes:,} bytes" for name in halved if name in ring)
+    changed = _with_buffers(problem, {name: halved[name] for name in halved if name in ring})
+    yield Relaxation(f"with half the tile in each refill ({sizes})"), _asked(changed, question.pins), question.intervals
+
+
+def _fewer_buffers(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
+    """One shared buffer that is not refilled in a loop left out, the smallest that helps."""
+    ring = {channel.buffer for channel in structure_of(problem).channels if channel.scope != "tl.ws_scope_root"}
+    for buffer in sorted(shared_buffers(problem), key=aligned_bytes):
+        if buffer.name not in ring:
+            text = f"without {buffer.name} ({aligned_bytes(buffer):,} bytes) in shared memory"
+            changed = _with_buffers(problem, {buffer.name: replace(buffer, bytes=0)})
+            yield Relaxation(text), _asked(changed, question.pins), question.intervals
+
+
+def _smaller_accumulators(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
+    """A block tile of a half, a quarter or an eighth: fewer accumulators a thread and smaller buffers."""
+    for part, name in ((2, "half"), (4, "a quarter of"), (8, "an eighth of")):
+        smaller = {
+            buffer.name: replace(
+                buffer,
+                bytes=-(-buffer.bytes // part),
+                registers_per_block=-(-buffer.registers_per_block // part),
+            )
+            for buffer in problem.graph.buffers
+            if buffer.private or buffer in shared_buffers(problem)
+        }
+        changed = _with_buffers(problem, smaller)
+        yield Relaxation(f"with {name} the block tile"), _asked(changed, question.pins), question.intervals
+
+
+def _with_buffers(problem: WarpProblem, changed: dict[str, Buffer]) -> WarpProblem:
+    buffers = tuple(changed.get(buffer.name, buffer) for buffer in problem.graph.buffers)
+    return replace(problem, graph=replace(problem.graph, buffers=buffers))
