@@ -12,6 +12,8 @@ from service.artifacts.store import ArtifactStore
 from service.bulletin import Bulletin
 from service.candidates.endpoints import router as candidates
 from service.context import Context
+from service.dashboard import router as dashboard
+from service.dashboard import static_files
 from service.db import Database
 from service.db.migrate import upgrade
 from service.edge import Edge
@@ -89,6 +91,8 @@ def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None 
     problems.install(app)
     for router in (jobs, candidates, results, solve, artifacts, profiles, health):
         app.include_router(router)
+    app.include_router(dashboard, include_in_schema=False)
+    app.mount("/static", static_files)
     app.add_middleware(Edge, settings=settings)
     describe(app)
     return app
