@@ -143,7 +143,9 @@ def test_bytes_that_are_no_frame_are_an_infrastructure_answer(pool: ChildPool) -
 
 
 def test_expected_and_unexpected_errors_come_back_apart(pool: ChildPool) -> None:
-    assert pool.run("testing.refuse", {}, LIMITS) == Refused("threads-2d", "2-D thread blocks", "/body", "NotApplicable")
+    assert pool.run("testing.refuse", {}, LIMITS) == Refused(
+        "threads-2d", "2-D thread blocks", "/body", "NotApplicable"
+    )
     failed = pool.run("testing.fail", {}, LIMITS)
     assert isinstance(failed, Raised)
     assert failed.type == "RuntimeError"

@@ -1,0 +1,166 @@
+"""The torch and ctypes parts of a device, on the host's processor, with kernels that a C compiler makes."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lowering.children import ChildPool, Limits
+from lowering.compile import Argument, CompiledKernel
+from lowering.measure import Job, MeasureReport, measure_all
+from lowering.outcome import Outcome, OutcomeKind
+from solver.domain import digest_bytes
+
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler on this machine")
+
+ELEMENTS = 4000
+
+KERNEL = """
+#include <math.h>
+static char text[64];
+static int calls;
+const char* get_last_error(void) { return text; }
+int init(void) { return INIT; }
+int call(TYPE* a, TYPE* out, void* stream) {
+  (void)stream;
+  calls++;
+  for (int i = BEGIN; i < END; i++) out[i] = a[i] * 2 + (calls > LATE ? 1 : 0);
+  return CODE;
+}
+"""
+
+
+def built(folder: Path, name: str, dtype: str = "float32", **values: str) -> CompiledKernel:
+    """A kernel that doubles its input, changed by the values given."""
+    settings = {
+        "INIT": "0",
+        "BEGIN": "0",
+        "END": str(ELEMENTS),
+        "LATE": "1000000000",
+        "CODE": "0",
+        "TYPE": "float",
+        **values,
+    }
+    source, library = folder / f"{name}.c", folder / f"{name}.so"
+    source.write_text(KERNEL)
+    defines = [f"-D{key}={value}" for key, value in settings.items()]
+    command = [str(COMPILER), "-shared", "-fPIC", "-O1", *defines, str(source), "-o", str(library)]
+    subprocess.run(command, check=True, capture_output=True)
+    arguments = (Argument("a", dtype, (ELEMENTS,), "in"), Argument("out", dtype, (ELEMENTS,), "out"))
+    digest = digest_bytes(library.read_bytes())
+    outcome = Outcome(OutcomeKind.COMPILED)
+    return CompiledKernel(
+        "scheduled", "host_0", outcome, binary=str(library), binary_digest=digest, arguments=arguments
+    )
+
+
+@pytest.fixture(autouse=True)
+def own_leases(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WARPWRIGHT_LEASES", str(tmp_path / "leases"))
+
+
+def measure(*jobs: Job) -> MeasureReport:
+    limits = Limits(wall_seconds=60, memory_bytes=4 << 30)
+    return measure_all(jobs, {"kind": "host"}, limits=limits, lease_patience_seconds=0)
+
+
+def test_real_objects_are_loaded_checked_and_timed(tmp_path: Path) -> None:
+    reference = built(tmp_path, "reference")
+    report = measure(
+        Job("right", built(tmp_path, "right"), reference),
+        Job("half", built(tmp_path, "half", END=str(ELEMENTS // 2)), reference),
+        Job("corner", built(tmp_path, "corner", BEGIN="8"), reference),
+        Job("late", built(tmp_path, "late", LATE="9"), reference),
+        Job("refused", built(tmp_path, "refused", INIT="-1"), reference),
+        Job("fails", built(tmp_path, "fails", CODE="7"), reference),
+    )
+    kinds = {result.candidate: result.outcome.kind for result in report.results}
+    assert kinds == {
+        "right": OutcomeKind.MEASURED,
+        "half": OutcomeKind.WRONG_RESULT,
+        "corner": OutcomeKind.WRONG_RESULT,
+        "late": OutcomeKind.WRONG_RESULT,
+        "refused": OutcomeKind.LAUNCH_FAILED,
+        "fails": OutcomeKind.LAUNCH_FAILED,
+    }
+    assert report.winner == "right"
+    assert "2000 elements unwritten" in report.result("half").outcome.message
+    right = report.result("right")
+    assert right.summary is not None
+    assert right.summary.median_ns > 0
+    assert all(one.relative_error == 0 for check in right.checks for one in check.comparisons)
+
+
+def test_integers_must_be_equal_and_fully_written(tmp_path: Path) -> None:
+    reference = built(tmp_path, "reference", "int32", TYPE="int")
+    half = built(tmp_path, "half", "int32", TYPE="int", BEGIN=str(ELEMENTS // 2))
+    report = measure(Job("same", built(tmp_path, "same", "int32", TYPE="int"), reference), Job("half", half, reference))
+    assert [result.outcome.kind for result in report.results] == [OutcomeKind.MEASURED, OutcomeKind.WRONG_RESULT]
+
+
+def test_a_binary_that_changed_after_its_build_is_not_loaded(tmp_path: Path) -> None:
+    kernel = built(tmp_path, "changed")
+    Path(kernel.binary or "").write_bytes(b"\x7fELF" + b"\0" * 200)
+    report = measure(Job("changed", kernel, built(tmp_path, "reference")))
+    assert report.results[0].outcome.kind is OutcomeKind.INFRASTRUCTURE
+    assert report.results[0].outcome.details == ("artifact-damaged",)
+
+
+NVML = """
+#include <string.h>
+typedef struct { unsigned pid; unsigned long long used; unsigned gi, ci; } process;
+static int asked;
+int nvmlInit_v2(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned* n) { *n = 1; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void** h) { *h = (void*)1; return (int)i; }
+int nvmlDeviceGetHandleByPciBusId_v2(const char* id, void** h) { *h = (void*)2; return strcmp(id, "00000000:81:00.0"); }
+int nvmlDeviceGetComputeRunningProcesses_v3(void* h, unsigned* n, process* p) {
+  (void)h;
+  *n = 0;
+  p[(*n)++].pid = 70;               /* a neighbour from the start */
+  if (asked) p[(*n)++].pid = 4242;  /* our own process, under the driver's number */
+  if (asked > 2) p[(*n)++].pid = 71;
+  asked++;
+  return 0;
+}
+int nvmlDeviceGetClockInfo(void* h, unsigned kind, unsigned* v) { (void)h; *v = kind == 1 ? 1980 : 3201; return 0; }
+int nvmlDeviceGetPowerUsage(void* h, unsigned* v) { (void)h; *v = 512500; return 0; }
+int nvmlDeviceGetTemperature(void* h, unsigned s, unsigned* v) { (void)h; (void)s; *v = 61; return 0; }
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* h, unsigned long long* v) { (void)h; *v = 0x5; return 0; }
+int nvmlSystemGetDriverVersion(char* t, unsigned n) { strncpy(t, "580.1", n); return 0; }
+"""
+
+READ = """
+from lowering.measure.nvml import Nvml
+driver = Nvml()
+driver.attach("00000000:81:00.0", 99)
+first, second = driver.conditions(), driver.conditions()
+print(first.sm_clock_mhz, first.memory_clock_mhz, first.power_watts, first.power_limit_watts, first.temperature_celsius)
+print(first.throttle, first.foreign_processes, second.foreign_processes, driver.driver_version())
+"""
+
+
+def test_the_drivers_own_words_are_read_through_nvml(tmp_path: Path) -> None:
+    """A stand-in library with NVML's functions; ours is the process that appeared, neighbours are counted."""
+    (tmp_path / "nvml.c").write_text(NVML)
+    library = tmp_path / "libnvidia-ml.so.1"
+    subprocess.run([str(COMPILER), "-shared", "-fPIC", str(tmp_path / "nvml.c"), "-o", str(library)], check=True)
+    environment = {
+        **os.environ,
+        "LD_LIBRARY_PATH": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    run = subprocess.run([sys.executable, "-c", READ], env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == ["1980 3201 512.5 None 61", "('power_cap',) 1 2 580.1"]
+
+
+def test_an_npu_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with ChildPool(1) as pool:
+        payload = {"device": {"kind": "npu", "index": 0}, "action": "probe", "protocol": "gpu-1", "jobs": []}
+        reply = pool.run("measure.device", payload, Limits(wall_seconds=60, memory_bytes=4 << 30))
+    assert "torch_npu" in getattr(reply, "message", "")
