@@ -1,6 +1,6 @@
 """The dashboard's pages. They read; the few forms that change something go through the same services as the API."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Form, Query, Request
@@ -13,19 +13,21 @@ from service.dashboard.access import COOKIE, LoginNeeded, Reader, Tuner, caller_
 from service.dashboard.drawings import drawing_of
 from service.dashboard.exports import csv_response
 from service.dashboard.live import overview_stream
-from service.dashboard.rendering import page
+from service.dashboard.rendering import is_fragment, page
 from service.dashboard.routes import PageRoute
 from service.dashboard.views import catalogue, model
 from service.dashboard.views.compare import compare
 from service.dashboard.views.joblist import JobFilter, job_page, profile_choices
 from service.dashboard.views.jobpage import candidate_of, job_detail, sorted_candidates
 from service.dashboard.views.overview import overview
+from service.dashboard.why import explain_for_job
 from service.db import ReadSession
 from service.drawing import memory_svg, timeline_svg
 from service.errors import TooManyRequests
 from service.jobs import service as jobs
 from service.tokens.schemas import Scope
-from solver.domain import HardwareProfile
+from service.tuning.toolchain import StepFailed
+from solver.domain import HardwareProfile, PinError
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 ShownT = TypeVar("ShownT")
@@ -138,7 +140,30 @@ def drawing(request: Request, context: ContextDep, caller: Reader, job_id: str, 
     drawn = drawing_of(context, job_id, key)
     timeline = Markup(timeline_svg(drawn.lanes)) if drawn.lanes else ""
     maps = [(map_, Markup(memory_svg(map_))) for map_ in drawn.maps]
-    return page(request, "parts/drawing.html", timeline=timeline, facts=drawn.facts, maps=maps)
+    template = "parts/drawing.html" if is_fragment(request) else "drawing.html"
+    return page(request, template, job_id=job_id, timeline=timeline, facts=drawn.facts, maps=maps)
+
+
+@router.post("/jobs/{job_id}/why")
+def why_form(
+    request: Request,
+    context: ContextDep,
+    caller: Tuner,
+    job_id: str,
+    why: Annotated[str, Form(max_length=500)],
+    variant: Annotated[int, Form(ge=0)] = 0,
+) -> HTMLResponse:
+    """Why a choice is impossible, or what it costs."""
+    answer: Mapping[str, object] = {}
+    refused = ""
+    try:
+        answer = explain_for_job(context, job_id, variant, why.strip())
+    except StepFailed as error:
+        refused = error.failure.message
+    except PinError as error:
+        refused = error.message
+    template = "parts/why.html" if is_fragment(request) else "why.html"
+    return page(request, template, job_id=job_id, why=why, answer=answer, refused=refused)
 
 
 @router.get("/jobs/{job_id}/candidates.csv")

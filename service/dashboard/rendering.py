@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.staticfiles import StaticFiles
 
-__all__ = ["page", "render", "static_files"]
+__all__ = ["is_fragment", "page", "render", "static_files"]
 
 STATIC = Path(__file__).parent / "static"
 POLICY = (
@@ -26,9 +26,8 @@ static_files = StaticFiles(directory=STATIC)
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: object) -> HTMLResponse:
-    """A whole page, or the part that htmx asked for, with headers that keep it from running anything foreign."""
-    fragment = request.headers.get("hx-request") == "true" and request.headers.get("hx-boosted") != "true"
-    text = render(template, fragment=fragment, path=request.url.path, **values)
+    """A page, with headers that keep it from running anything foreign."""
+    text = render(template, path=request.url.path, **values)
     headers = {
         "Content-Security-Policy": POLICY,
         "X-Content-Type-Options": "nosniff",
@@ -37,6 +36,11 @@ def page(request: Request, template: str, *, status: int = 200, **values: object
         "Vary": "HX-Request",
     }
     return HTMLResponse(text, status, headers)
+
+
+def is_fragment(request: Request) -> bool:
+    """Whether htmx asked for a part of a page; without scripts the same address gives a whole page."""
+    return request.headers.get("hx-request") == "true"
 
 
 def render(template: str, **values: object) -> str:

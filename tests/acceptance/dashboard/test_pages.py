@@ -1,0 +1,120 @@
+"""The pages as a browser without scripts gets them."""
+
+import csv
+import io
+
+import pytest
+
+from service.settings import Settings
+from service.testing import StandInToolchain
+from service.testing.running import RunningService
+from tests.acceptance.dashboard.conftest import HOSTILE, Shown
+
+PAGES = (
+    "/",
+    "/jobs",
+    "/compare",
+    "/kernels",
+    "/results",
+    "/results?stale=true",
+    "/profiles",
+    "/workers",
+    "/model",
+    "/login",
+)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_answers_and_asks_no_other_host(shown: Shown, path: str) -> None:
+    answer = shown.service.client.get(path)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert "http://" not in answer.text.replace("http://www.w3.org/", "")
+    assert "https://" not in answer.text
+
+
+def test_the_job_page_shows_the_answer_and_its_proof(shown: Shown) -> None:
+    text = shown.service.client.get(f"/jobs/{shown.measured}").text
+    assert "Initiation interval" in text
+    assert "proven optimal: interval" in text
+    assert "Downloads of the winner" in text
+    assert '"scatter":[{' in text
+
+
+def test_the_funnel_names_every_loss(shown: Shown) -> None:
+    text = shown.service.client.get(f"/jobs/{shown.lossy}").text
+    assert "not honoured" in text
+    assert "over resource: stand-in-over_resource" in text
+    impossible = shown.service.client.get(f"/jobs/{shown.impossible}").text
+    assert "proven impossible before they became candidates" in impossible
+    assert "needs 300000 bytes, 232448 fit" in impossible
+
+
+def test_names_from_clients_are_escaped_everywhere(shown: Shown) -> None:
+    client = shown.service.client
+    for path in (
+        "/",
+        "/jobs",
+        "/kernels",
+        "/model",
+        f"/jobs/{shown.hostile}",
+        f"/compare?a={shown.hostile}&b={shown.measured}",
+    ):
+        text = client.get(path).text
+        assert HOSTILE not in text
+        assert "<script>document.title" not in text
+
+
+def test_a_table_for_a_spreadsheet(shown: Shown) -> None:
+    rows = list(csv.DictReader(io.StringIO(shown.service.client.get("/jobs.csv").text)))
+    assert {row["id"] for row in rows} == {shown.measured, shown.lossy, shown.impossible, shown.hostile}
+    candidates = shown.service.client.get(f"/jobs/{shown.measured}/candidates.csv").text
+    assert len(candidates.splitlines()) == 1 + 9
+
+
+def test_filters_and_sorting(shown: Shown) -> None:
+    client = shown.service.client
+    assert "gemm_bias_relu" in client.get("/jobs?text=gemm").text
+    assert "gemm_bias_relu" not in client.get("/jobs?text=attention").text
+    assert "gemm_bias_relu" not in client.get("/jobs?state=failed").text
+    down = client.get(f"/jobs/{shown.measured}?sort=measured&down=true").text
+    assert 'aria-sort="descending"' in down
+
+
+def test_compare_shows_both_and_the_difference_of_their_sources(shown: Shown) -> None:
+    text = shown.service.client.get(f"/compare?a={shown.measured}&b={shown.lossy}").text
+    assert "times as long as the second, measured" in text
+    assert "tilelang source" in text
+
+
+def test_why_not_answers_with_families_and_numbers(shown: Shown) -> None:
+    client = shown.service.client
+    answer = client.post(f"/jobs/{shown.measured}/why", data={"why": "pipelines.as_bs.depth=9", "variant": "0"})
+    assert "Impossible" in answer.text
+    assert "shared_memory" in answer.text
+    wrong = client.post(f"/jobs/{shown.measured}/why", data={"why": "nonsense", "variant": "0"})
+    assert wrong.status_code == 200
+    assert "nothing here is called" in wrong.text
+
+
+def test_errors_are_pages_with_the_code(shown: Shown) -> None:
+    missing = shown.service.client.get("/jobs/nope")
+    assert missing.status_code == 404
+    assert "job-not-found" in missing.text
+    assert shown.service.client.get("/jobs?before=" + "x" * 300).status_code == 400
+
+
+def test_jobs_are_deleted_from_the_list_but_not_by_another_sites_form(tmp_path_factory: pytest.TempPathFactory) -> None:
+    settings = Settings(data=tmp_path_factory.mktemp("forms"), slow_artifact_sync=False)
+    with RunningService(settings, toolchain=StandInToolchain()) as running:
+        from service.testing import new_ir
+        from tests.acceptance.service.jobs_over_http import finished, submit
+
+        job = finished(running.client, submit(running.client, new_ir(schedules=1))["id"])["id"]
+        form = {"action": "delete", "job": job}
+        foreign = running.client.post("/jobs", data=form, headers={"Origin": "http://127.0.0.1:1"})
+        assert foreign.status_code == 403
+        assert running.client.get(f"/v1/jobs/{job}").status_code == 200
+        assert running.client.post("/jobs", data=form).status_code == 303
+        assert running.client.get(f"/v1/jobs/{job}").status_code == 404
