@@ -233,7 +233,14 @@ class Sketch:
 
 
 def gemm(
-    bm: int = 128, bn: int = 256, bk: int = 64, *, threads: int = 256, trips: int | None = 64, epilogue: bool = True
+    bm: int = 128,
+    bn: int = 256,
+    bk: int = 64,
+    *,
+    threads: int = 256,
+    trips: int | None = 64,
+    epilogue: bool = True,
+    policy: str = "square",
 ) -> KernelGraph:
     """bf16 matrix product with an epilogue through shared memory: the first example."""
     s = Sketch("gemm", threads)
@@ -244,7 +251,7 @@ def gemm(
     s.loop("k", trips)
     s.load("copy_a", "As", "k", source="A")
     s.load("copy_b", "Bs", "k", source="B")
-    s.gemm("mma", "As", "Bs", "acc", (bm, bn, bk), "k")
+    s.gemm("mma", "As", "Bs", "acc", (bm, bn, bk), "k", policy=policy)
     s.each("relu", ["acc"], ["acc"], floats=bm * bn)
     if epilogue:
         s.buffer("Cs", Memory.SHARED, (bm, bn))
