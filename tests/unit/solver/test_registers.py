@@ -136,7 +136,7 @@ def test_four_warpgroups_cannot_launch_a_wide_instruction() -> None:
     ("m", "n", "warps", "policy", "expected"),
     [
         (128, 256, 8, "square", Partition(4, 2)),
-        (256, 128, 8, "square", Partition(8, 1)),
+        (256, 128, 8, "square", Partition(4, 2)),
         (128, 256, 8, "fullrow", Partition(8, 1)),
         (128, 256, 8, "full_col", Partition(4, 2)),
         (64, 256, 8, "fullrow", Partition(4, 2)),
