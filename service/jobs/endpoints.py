@@ -10,7 +10,8 @@ from service.bodies import StrictRoute
 from service.context import ContextDep
 from service.errors import BadRequest, TooManyRequests
 from service.jobs import repository, service, views
-from service.jobs.schemas import EventView, JobState, JobSubmission, JobSummary, JobView
+from service.jobs.answer_now import answer_now
+from service.jobs.schemas import EventView, JobMode, JobState, JobSubmission, JobSummary, JobView
 from service.jobs.submit import submit
 from service.jobs.waiting import stream, wait_for_end
 from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
@@ -40,7 +41,10 @@ async def create(
     if not submitted.created:
         response.status_code = 200
     response.headers["Location"] = f"/v1/jobs/{submitted.job_id}"
-    return await run_in_threadpool(service.get, context, submitted.job_id)
+    job = await run_in_threadpool(service.get, context, submitted.job_id)
+    if submission.mode is JobMode.NOW:
+        job.now = await run_in_threadpool(answer_now, context, submission)
+    return job
 
 
 @router.get("", response_model=Page[JobSummary])

@@ -14,15 +14,18 @@ class SolveRequest(BaseModel):
 
     ir: str = Field(min_length=1, description="Text of `tvm.ir.save_json(prim_func)`.")
     profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
-    pins: dict[str, Any] | None = Field(None, description="A `warpwright.pins/1` document.")
+    pins: dict[str, Any] | None = Field(default=None, description="A `warpwright.pins/1` document.")
     engine: Literal["cpsat", "z3"] = "cpsat"
-    seed: int = Field(0, ge=0, le=2**31 - 1)
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
     work_limit: int = Field(
-        20_000, ge=1, le=10_000_000, description="Deterministic limit, about milliseconds of search."
+        default=20_000, ge=1, le=10_000_000, description="Deterministic limit, about milliseconds of search."
     )
-    seconds: float = Field(30.0, gt=0, le=300, allow_inf_nan=False, description="Wall-clock backstop.")
+    seconds: float = Field(default=30.0, gt=0, le=300, allow_inf_nan=False, description="Wall-clock backstop.")
     why: str | None = Field(
-        None, min_length=1, max_length=200, description="Explain one choice as well, such as `pipelines.ab.depth=4`."
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="Explain one choice as well, such as `pipelines.ab.depth=4`.",
     )
 
 

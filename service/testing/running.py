@@ -27,7 +27,8 @@ class RunningService:
         config = uvicorn.Config(self.app, log_level="error", lifespan="on", timeout_graceful_shutdown=2)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
-        self.client = httpx.Client(base_url=self.url, timeout=60.0)
+        # Plain HTTP on loopback: reading the certificate store would take longer than most tests.
+        self.client = httpx.Client(base_url=self.url, timeout=60.0, verify=False)
 
     @property
     def context(self) -> Context:
