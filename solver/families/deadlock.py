@@ -1,7 +1,9 @@
 """Nobody waits for ever: the synchronisations, run in emission order, let every role finish.
 
 ``check`` replays TileLang's own model: each loop runs ``max(2, deepest pipeline + 1)`` times plus its stage shift; a role's
-(k+1)-th wait needs k+1 commits, its (k+1)-th acquire needs ``depth + releases >= k+1``. ``build`` adds nothing: start times
+(k+1)-th wait needs k+1 commits, its (k+1)-th acquire needs ``depth + releases >= k+1``. That is too few iterations for bodies
+with stage offsets: a role that lags by two iterations may stop only in the third. A second replay therefore runs as many more
+iterations as the largest offset; what it finds TileLang accepts, and the kernel hangs. ``build`` adds nothing: start times
 that repeat every interval and keep the ring of :mod:`solver.families.pipeline_depth` are a proof that every wait ends. Source:
 TileLang 0.1.15 wheel, MWS:1617-1717; rule book 1.8.
 """
@@ -25,9 +27,18 @@ def build(enc: Encoding) -> None:
 
 
 def check(reading: Reading) -> tuple[Violation, ...]:
-    """Greedy execution of all roles' synchronisations."""
+    """Greedy execution of all roles' synchronisations, as long as TileLang replays them and then with all stage offsets."""
     deepest = max((pipeline.depth for pipeline in reading.schedule.pipelines), default=1)
-    events = {role: _flatten(reading, ROOT, role, max(2, deepest + 1)) for role in reading.roles}
+    trips = max(2, deepest + 1)
+    found = _replay(reading, trips, "waits-for-ever")
+    offset = max((entry.delta for scope, role in reading.bodies for entry in reading.entries(scope, role)), default=0)
+    if found or not offset:
+        return found
+    return _replay(reading, trips + offset, "waits-for-ever-later")
+
+
+def _replay(reading: Reading, trips: int, rule: str) -> tuple[Violation, ...]:
+    events = {role: _flatten(reading, ROOT, role, trips) for role in reading.roles}
     if any(len(of_role) > LARGEST_REPLAY for of_role in events.values()):
         events = {role: _flatten(reading, ROOT, role, 2) for role in reading.roles}
     counts = {(name, kind): 0 for name in reading.pipelines for kind in SyncKind}
@@ -46,7 +57,7 @@ def check(reading: Reading) -> tuple[Violation, ...]:
         if place[role] < len(of_role):
             sync = of_role[place[role]]
             message = f"{role} waits for ever at event {place[role]}: {sync.sync.value} of {sync.pipeline}"
-            found.append(Violation(NAME, "waits-for-ever", message, role))
+            found.append(Violation(NAME, rule, message, role))
     return tuple(found)
 
 

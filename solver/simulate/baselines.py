@@ -16,7 +16,7 @@ from solver.simulate.costs import Costs
 from solver.simulate.loops import loops_of
 from solver.simulate.machine import Machine, machine
 from solver.simulate.result import Simulation
-from solver.simulate.simulator import PLAYED_ITERATIONS, Block, play, simulate
+from solver.simulate.simulator import Block, iterations, play, simulate
 
 __all__ = ["BASELINES", "BaselineKind", "baseline_schedule", "forecast_baseline"]
 
@@ -52,8 +52,9 @@ def forecast_baseline(graph: KernelGraph, profile: HardwareProfile, kind: Baseli
     if schedule is not None:
         return simulate(graph, profile, schedule)
     device = machine(profile)
-    loops = loops_of(graph, device.sms, PLAYED_ITERATIONS)
     versions = _versions(graph)
+    ahead = max(versions.values(), default=1)
+    loops = loops_of(graph, device.sms, iterations(ahead))
     registers = unspecialised.registers_of(graph, device)
     costs = Costs(graph, device)
     return play(
@@ -62,6 +63,7 @@ def forecast_baseline(graph: KernelGraph, profile: HardwareProfile, kind: Baseli
             loops,
             unspecialised.footprint_of(graph, device, versions),
             lambda miss, index: unspecialised.streams_of(graph, costs, loops, versions, miss, registers.spilled, index),
+            ahead,
             registers.spilled,
         ),
         device,

@@ -117,6 +117,13 @@ class Costs:
         longest = max(amount for _, amount in demands)
         return Job(op.id, tuple((u, a) for u, a in demands if a > 0), floor=longest / machine.stream_ratio)
 
+    def arrival(self, cycles: float) -> Job:
+        """Arrivals of a stream's threads at an mbarrier: cycles of shared memory."""
+        key = ("arrive", 0, 0, cycles, 0)
+        if key not in self._jobs:
+            self._jobs[key] = Job("arrive", (("shared", cycles),))
+        return self._jobs[key]
+
     def of(self, op: Op, streams: int, warps: int, miss: float, spilled: int) -> Job:
         """The job of any operation for one of ``streams`` equal streams."""
         key = (op.id, streams, warps, miss, spilled)

@@ -52,6 +52,8 @@ class Machine:
     """Share of the fp32 rate that mixed arithmetic reaches: comparisons, maxima and conversions run at half of it."""
     stream_ratio: float
     """Share of the ALU and SFU that one warpgroup alone can keep busy."""
+    arrive_cycles: float
+    """Cycles of shared memory for the arrival of one thread at an mbarrier: arrivals are atomics on one word."""
     phase: float
     """Where warpgroups that share the tensor core stand between taking turns (0) and running side by side (1)."""
     sync_cycles: float
@@ -131,6 +133,7 @@ def machine(profile: HardwareProfile) -> Machine:
         spill_cycles=known("model.spill_cycles", "cycles", 0.0),
         alu_ratio=known("model.alu_ratio", "ratio", 1.0),
         stream_ratio=known("model.stream_ratio", "ratio", 1.0),
+        arrive_cycles=known("model.arrive_cycles", "cycles", 0.0),
         phase=known("model.phase", "ratio", 0.0),
         sync_cycles=known("model.sync_cycles", "cycles", known("barriers.named_latency", "cycles", 0.0)),
         block_cycles=known("model.block_cycles", "cycles", 0.0),

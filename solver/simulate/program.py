@@ -17,6 +17,7 @@ from solver.wgmma import WARPGROUP, partition
 
 __all__ = ["Program", "stages_of"]
 
+WARP_THREADS = 32
 PARALLEL_KINDS = (OpKind.GEMM, OpKind.COPY, OpKind.FILL, OpKind.REDUCE, OpKind.PARALLEL, OpKind.ASYNC_LOAD)
 
 
@@ -75,10 +76,10 @@ class Program:
         for pipeline in self.schedule.pipelines:
             producer, consumer = self._sides(pipeline)
             self._barriers[(pipeline.name, "full")] = [
-                Barrier(f"full:{pipeline.name}", widths[producer]) for _ in range(pipeline.depth)
+                Barrier(f"full:{pipeline.name}", widths.get(producer, 1)) for _ in range(pipeline.depth)
             ]
             self._barriers[(pipeline.name, "empty")] = [
-                Barrier(f"empty:{pipeline.name}", widths[consumer]) for _ in range(pipeline.depth)
+                Barrier(f"empty:{pipeline.name}", widths.get(consumer, 1)) for _ in range(pipeline.depth)
             ]
         result: list[Stream] = []
         for role in self.schedule.roles:
@@ -145,7 +146,14 @@ class Program:
             case SyncKind.PRODUCER_COMMIT:
                 yield Commit(full, pipeline.name)
             case SyncKind.CONSUMER_RELEASE:
+                yield from self._arrivals(role)
                 yield Arrive(empty)
+
+    def _arrivals(self, role: Role) -> Iterator[Instruction]:
+        """All threads of a stream arrive on one word of shared memory, one after the other."""
+        cycles = self.costs.machine.arrive_cycles * WARP_THREADS * min(role.warps, WARPGROUP)
+        if cycles > 0:
+            yield Run(self.costs.arrival(cycles))
 
     def _op(self, op: Op, role: Role, streams: int) -> Iterator[Instruction]:
         if op.kind is OpKind.WAIT:

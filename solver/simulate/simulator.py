@@ -19,11 +19,10 @@ from solver.simulate.registers import Registers, launch_registers, role_register
 from solver.simulate.result import Simulation, Stall, TimelineEvent
 from solver.simulate.traffic import misses
 
-__all__ = ["Block", "play", "simulate"]
+__all__ = ["Block", "iterations", "play", "simulate"]
 
-PLAYED_ITERATIONS = 16
-"""Innermost iterations played; the last ``MEASURED`` of them give the interval."""
 MEASURED = 6
+"""Innermost iterations that give the interval, after the pipelines filled and before loads run out."""
 TIMELINE_EVENTS = 400
 UNITS = ("tensor_core", "shared", "sfu", "alu", "fill", "memory", "copy")
 
@@ -38,6 +37,8 @@ class Block:
     loops: Loops
     footprint: Footprint
     build: StreamBuilder
+    ahead: int
+    """Iterations that loads run ahead: the deepest pipeline."""
     spilled: int = 0
     reasons: tuple[str, ...] = ()
 
@@ -50,6 +51,11 @@ class _Played:
     engine: Engine
 
 
+def iterations(ahead: int) -> int:
+    """Innermost iterations to play: the pipelines fill, the interval is measured, the pipelines drain."""
+    return 2 * ahead + MEASURED + 4
+
+
 def simulate(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedule) -> Simulation:
     """Forecast of one launch of ``graph`` under ``schedule``.
 
@@ -58,7 +64,8 @@ def simulate(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedul
         GraphError: the schedule names an operation, buffer or scope that the graph does not hold.
     """
     device = machine(profile)
-    loops = loops_of(graph, device.sms, PLAYED_ITERATIONS)
+    ahead = max((pipeline.depth for pipeline in schedule.pipelines), default=1)
+    loops = loops_of(graph, device.sms, iterations(ahead))
     costs = Costs(graph, device)
     registers = role_registers(graph, device, schedule)
     threads = 32 * schedule.num_warps
@@ -73,7 +80,9 @@ def simulate(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedul
         spilled = {name: need.spilled for name, need in registers.items()}
         return Program(graph, schedule, costs, loops, miss, spilled, index).streams()
 
-    block = Block(graph, loops, footprint, build, max(r.spilled for r in registers.values()), _remarks(registers))
+    block = Block(
+        graph, loops, footprint, build, ahead, max(r.spilled for r in registers.values()), _remarks(registers)
+    )
     return play(block, device)
 
 
@@ -168,7 +177,7 @@ def _play_once(
             continue
         entries = block.loops.entries(block.graph, scope)
         shown = block.loops.played_entries(block.graph, scope)
-        found = _interval(engine, scope, played)
+        found = _interval(engine, scope, played, block.ahead)
         if found is None:
             continue
         interval, rates = found
@@ -179,18 +188,17 @@ def _play_once(
     return _Played(cycles, interval, busy, engine)
 
 
-def _interval(engine: Engine, scope: str, played: int) -> tuple[float, dict[str, float]] | None:
-    """Steady interval of a loop and unit rates in it, from the slowest stream's last full iterations."""
+def _interval(engine: Engine, scope: str, played: int, ahead: int) -> tuple[float, dict[str, float]] | None:
+    """Steady interval of a loop and unit rates in it, from the slowest stream; the last ``ahead`` steps load nothing."""
     best: tuple[float, dict[str, float]] | None = None
     for stream in engine.streams:
         last = min(played - 1, max((step for loop, step in stream.marks if loop == scope), default=-1))
-        count = min(MEASURED, last // 2)
-        if last < 1 or count < 1:
+        if last < 1:
             continue
-        end, begin = last - 1, last - 1 - count
-        if begin < 0:
-            end, begin, count = last, last - 1, 1
+        end = max(1, last - ahead) if last > MEASURED + ahead else last
+        begin = max(0, end - MEASURED)
         length = stream.marks[(scope, end)] - stream.marks[(scope, begin)]
+        count = end - begin
         if length <= 0 or (best is not None and length / count <= best[0]):
             continue
         later, earlier = (engine.snapshots[(f"{stream.name}/{scope}", step)] for step in (end, begin))
