@@ -113,8 +113,9 @@ def play(block: Block, device: Machine) -> Simulation:
         last = full if crowd == occupancy else _play_sm(block, device, miss, crowd)
         cycles += last.cycles
         waves += rest / slots
+    lasted = max(full.cycles, 1.0)  # a kernel without costs takes no time; its units are idle, not undefined
     busy = {
-        unit: full.busy.get(unit, 0.0) / full.cycles * (total / slots) / max(1, ceil(total / slots)) for unit in UNITS
+        unit: full.busy.get(unit, 0.0) / lasted * (total / slots) / max(1, ceil(total / slots)) for unit in UNITS
     }
     clock = _clock(device, busy)
     return Simulation(
@@ -125,7 +126,7 @@ def play(block: Block, device: Machine) -> Simulation:
         block_cycles=full.cycles,
         waves=waves,
         blocks_per_sm=occupancy,
-        utilisation={unit: full.busy.get(unit, 0.0) / full.cycles for unit in UNITS if full.busy.get(unit)},
+        utilisation={unit: full.busy.get(unit, 0.0) / lasted for unit in UNITS if full.busy.get(unit)},
         stalls=_stalls(full.engine),
         events=tuple(TimelineEvent(*event) for event in sorted(full.engine.events, key=lambda e: (e[1], e[0]))),
         spilled_registers=block.spilled,
