@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from lowering.compile.readback import ReadBack
 from lowering.compile.result import NotHonoured, PtxasReport
+from lowering.compile.sass import SassReport
 from solver.domain.schedule import WarpSchedule
 
 __all__ = ["differences"]
@@ -13,9 +14,11 @@ WARP_THREADS = 32
 WARPGROUP_WARPS = 4
 
 
-def differences(plan: WarpSchedule, found: ReadBack, report: PtxasReport | None) -> tuple[NotHonoured, ...]:
-    """Every planned number that the source, or the assembler's report, does not bear out."""
-    return tuple(_source(plan, found)) + tuple(_assembler(plan, report))
+def differences(
+    plan: WarpSchedule, found: ReadBack, report: PtxasReport | None, sass: SassReport | None = None
+) -> tuple[NotHonoured, ...]:
+    """Every planned number that the source, the assembler's report or the machine code does not bear out."""
+    return tuple(_source(plan, found)) + tuple(_assembler(plan, report)) + tuple(_machine_code(plan, found, sass))
 
 
 def _source(plan: WarpSchedule, found: ReadBack) -> Iterator[NotHonoured]:
@@ -43,6 +46,17 @@ def _assembler(plan: WarpSchedule, report: PtxasReport | None) -> Iterator[NotHo
     for message in report.messages if report else ():
         if message.code in ("C7507", "C7508") and any(role.registers_per_thread for role in plan.roles):
             yield NotHonoured("register requests", "kept by the assembler", f"({message.code}) {message.text}")
+
+
+def _machine_code(plan: WarpSchedule, found: ReadBack, sass: SassReport | None) -> Iterator[NotHonoured]:
+    """Every budget of the plan stands in the machine code (it may stand there twice: the compiler duplicates branches)."""
+    if sass is None:
+        return
+    planned = set(_requests(plan))
+    if missing := sorted(planned - set(sass.register_requests)):
+        yield NotHonoured("register requests in the machine code", str(sorted(planned)), f"none of {missing}")
+    if found.uses_wgmma and not sass.warpgroup_mma:
+        yield NotHonoured("tensor-core instructions", "warpgroup instructions", f"{sass.other_mma} of warps")
 
 
 def _requests(plan: WarpSchedule) -> list[int]:

@@ -30,6 +30,7 @@ class ReadBack:
     empty_depths: Mapping[str, int]
     register_requests: tuple[tuple[str, int], ...]
     branch_threads: tuple[int, ...]
+    uses_wgmma: bool = False
 
 
 def read_back(source: str) -> ReadBack:
@@ -42,4 +43,5 @@ def read_back(source: str) -> ReadBack:
         empty_depths={match.group(1): int(match.group(2)) for match in _EMPTY.finditer(source)},
         register_requests=tuple((match.group(1), int(match.group(2))) for match in _SETMAXNREG.finditer(source)),
         branch_threads=tuple(int(match.group(1)) for match in _BRANCH.finditer(source)),
+        uses_wgmma="tl::wgmma_" in source,
     )

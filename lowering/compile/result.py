@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from lowering.compile.sass import SassReport
 from lowering.outcome import Outcome
 
 __all__ = [
@@ -96,6 +97,8 @@ class CompiledKernel:
     binary_bytes: int = 0
     launch: Launch | None = None
     ptxas: PtxasReport | None = None
+    sass: SassReport | None = None
+    """What the machine code holds, None when no disassembler was at hand."""
     arguments: tuple[Argument, ...] = ()
     not_honoured: tuple[NotHonoured, ...] = ()
     toolchain: dict[str, str] = field(default_factory=dict)

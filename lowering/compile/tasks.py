@@ -9,6 +9,7 @@ from lowering.compile.build import Built, build
 from lowering.compile.lower import Lowered, arguments, lower, read_ir
 from lowering.compile.readback import ReadBack, read_back
 from lowering.compile.result import CompiledKernel, Launch, NotHonoured, Variant, to_document
+from lowering.compile.sass import SassReport, disassemble, find_cuobjdump
 from lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda, versions
 from lowering.outcome import Outcome, OutcomeKind
 from solver.domain.documents import load
@@ -63,20 +64,29 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
         return finish(outcome, launch=_launch(lowered, found, 0), not_honoured=gaps, **parts)
     built = build(lowered.launcher, arch, toolchain, Path(payload["output"]))
     seconds["nvcc"] = built.seconds
-    return finish(**_judge(lowered, found, built, plan, payload), **parts)
+    begun = time.monotonic()
+    cuobjdump = find_cuobjdump(toolchain.nvcc)
+    sass = disassemble(built.binary, cuobjdump) if built.binary is not None and cuobjdump is not None else None
+    seconds["disassemble"] = time.monotonic() - begun
+    return finish(**_judge(lowered, found, built, sass, plan, payload), **parts)
 
 
 def _judge(
-    lowered: Lowered, found: ReadBack, built: Built, plan: WarpSchedule | None, payload: dict[str, Any]
+    lowered: Lowered,
+    found: ReadBack,
+    built: Built,
+    sass: SassReport | None,
+    plan: WarpSchedule | None,
+    payload: dict[str, Any],
 ) -> dict[str, Any]:
     report = built.report
     launch = _launch(lowered, found, report.static_shared_bytes if report else 0)
-    parts: dict[str, Any] = {"launch": launch, "ptxas": report, "reused": built.reused}
+    parts: dict[str, Any] = {"launch": launch, "ptxas": report, "sass": sass, "reused": built.reused}
     if built.failure is not None:
         return {"outcome": built.failure, **parts}
     assert built.binary is not None
     assert report is not None
-    gaps = honour.differences(plan, found, report) if plan else ()
+    gaps = honour.differences(plan, found, report, sass) if plan else ()
     profile = load(HardwareProfile, payload["profile"]) if payload.get("profile") else None
     outcome = Outcome(OutcomeKind.COMPILED, details=ptxas.details(report))
     if profile is not None and (over := over_resource(launch, report.registers, profile)) is not None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from solver.domain.errors import WarpwrightError
 
-__all__ = ["CudaToolchain", "ToolchainMissing", "find_cuda", "find_cuobjdump", "versions"]
+__all__ = ["CudaToolchain", "ToolchainMissing", "find_cuda", "versions"]
 
 OVERRIDE = "WARPWRIGHT_NVCC"
 
@@ -63,13 +63,6 @@ def find_cuda(nvcc: str | None = None) -> CudaToolchain:
     raise ToolchainMissing(
         "no nvcc: put it on PATH, set CUDA_HOME, or install 'tilelang[nvcc]' (nvidia-cuda-nvcc 13.0.48 or newer)"
     )
-
-
-def find_cuobjdump(nvcc: Path) -> Path | None:
-    """The disassembler beside nvcc or on PATH, None when there is none."""
-    beside = nvcc.resolve().parent / "cuobjdump"
-    found = beside if beside.is_file() else shutil.which("cuobjdump")
-    return Path(found) if found else None
 
 
 @lru_cache(maxsize=8)
