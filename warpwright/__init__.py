@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from warpwright.errors import KernelFileError, LockError, ServerError, ServerUnreachable
     from warpwright.kernel_file import KernelFile, KernelVariant, read_kernel_file
     from warpwright.result import Candidate, Failure, Rejected, Result
+    from warpwright.tuning import tuned
 
 __all__ = [
     "AsyncClient",
@@ -29,6 +30,7 @@ __all__ = [
     "read_kernel_file",
     "solve",
     "tune",
+    "tuned",
 ]
 
 _HOMES = {
@@ -47,6 +49,7 @@ _HOMES = {
     "read_kernel_file": "kernel_file",
     "solve": "api",
     "tune": "api",
+    "tuned": "tuning",
 }
 
 

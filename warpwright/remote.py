@@ -62,8 +62,10 @@ def tune_there(
     stop: Stop | None = None,
     events: Callable[[EventView], None] | None = None,
     poll_seconds: float = POLL_SECONDS,
+    all_products: bool = False,
 ) -> Result:
     """Submits a tuning and waits for it. When ``stop`` is raised the job is cancelled, and what is known by then comes back.
+    ``all_products`` fetches every candidate's artifacts, not the winner's only.
 
     Raises:
         ServerError: the server refused the request, or the job failed as a whole.
@@ -76,7 +78,7 @@ def tune_there(
         if events is not None:
             told = _tell(client, job.id, told, events)
         if job.state.value in ENDED:
-            return result_of_job(client, job)
+            return result_of_job(client, job, products_of=(lambda view: True) if all_products else None)
         if stop is not None and stop.is_raised() and not cancelled:
             client.cancel(job.id)
             cancelled = True

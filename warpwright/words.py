@@ -7,7 +7,10 @@ from pydantic import JsonValue
 from solver.domain import Certificate
 from warpwright.result import Candidate
 
-__all__ = ["describe", "microseconds", "proof_line", "registers_of"]
+__all__ = ["describe", "microseconds", "proof_line", "registers_of", "structure_words"]
+
+USUAL = {("store", "consumer"), ("iterations", "in order"), ("registers", "as launched")}
+"""Choices that are not worth a word: the consumer stores, iterations stay in order, no setmaxnreg."""
 
 
 def proof_line(certificate: Certificate, status: str = "") -> str:
@@ -27,12 +30,24 @@ def proof_line(certificate: Certificate, status: str = "") -> str:
 
 
 def describe(candidate: Candidate) -> str:
-    """A candidate in a few words: who chose it, its structure, the variant's parameters."""
-    parts = [candidate.kind.replace("_", "-")]
-    parts += [f"{name}={value}" for name, value in candidate.params.items()]
-    if candidate.structure:
-        parts.append("; " + ", ".join(f"{name} {value}" for name, value in candidate.structure.items()))
-    return " ".join(parts).replace(" ; ", "; ")
+    """A candidate in a few words: who chose it, the variant's parameters, its structure."""
+    head = " ".join(
+        [candidate.kind.replace("_", "-"), *(f"{name}={value}" for name, value in candidate.params.items())]
+    )
+    return head + (f"; {structure_words(candidate.structure)}" if candidate.structure else "")
+
+
+def structure_words(structure: Mapping[str, str]) -> str:
+    """A structure without what goes without saying: ``2 warpgroups, As=4,Bs=3, registers 24/240``."""
+    words = []
+    for name, value in structure.items():
+        if name == "consumer_warpgroups":
+            words.append(f"{value} warpgroup{'' if value == '1' else 's'}")
+        elif name in ("pipelines", "depth"):
+            words.append(value)
+        elif (name, value) not in USUAL:
+            words.append(f"{name} {value}")
+    return ", ".join(words)
 
 
 def microseconds(nanoseconds: float | None) -> str:

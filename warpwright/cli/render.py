@@ -6,7 +6,7 @@ from rich.text import Text
 
 from solver.domain import BufferSchedule, Schedule, WarpSchedule
 from warpwright.result import Result
-from warpwright.words import describe, microseconds, proof_line, registers_of
+from warpwright.words import describe, microseconds, proof_line, registers_of, structure_words
 
 __all__ = ["console", "print_result", "print_schedule"]
 
@@ -14,7 +14,7 @@ __all__ = ["console", "print_result", "print_schedule"]
 def console() -> Console:
     """The console of stdout; wide enough for the tables where the output is no terminal."""
     found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=140)
+    return found if found.is_terminal else Console(highlight=False, width=180)
 
 
 def print_result(result: Result) -> None:
@@ -31,7 +31,7 @@ def print_result(result: Result) -> None:
         if best.certificate is not None:
             out.print(Text(proof_line(best.certificate, best.status)))
     for entry in result.rejected[:5]:
-        where = ", ".join(f"{name}={value}" for name, value in entry.structure.items()) or "every structure"
+        where = structure_words(entry.structure) or "every structure"
         out.print(Text(f"impossible (variant {entry.variant}): {where}", style="yellow"))
         for family, message, relaxation in entry.conflicts:
             out.print(Text(f"    {family}: {message}" + (f" -> {relaxation}" if relaxation else "")))
@@ -95,7 +95,7 @@ def _candidates(result: Result) -> Table:
             "*" if is_best else "",
             candidate.kind.replace("_", "-"),
             " ".join(f"{name}={value}" for name, value in candidate.params.items()) or str(candidate.variant),
-            ", ".join(f"{name} {value}" for name, value in candidate.structure.items()),
+            structure_words(candidate.structure),
             microseconds(candidate.forecast_ns),
             microseconds(candidate.measured_ns),
             interval,

@@ -62,7 +62,9 @@ def run_tune(options: TuneOptions) -> ExitCode:
         )  # fmt: skip
         with client_of(options.server, options.token) as client:
             poll = REMOTE_POLL_SECONDS if options.server else LOCAL_POLL_SECONDS
-            result = tune_there(client, submission, stop=stop, events=progress, poll_seconds=poll)
+            result = tune_there(
+                client, submission, stop=stop, events=progress, poll_seconds=poll, all_products=options.out is not None
+            )
         progress.note("writing")
         written = write_result(result, kernel, profile, options.out) if options.out is not None else ()
     if options.json:

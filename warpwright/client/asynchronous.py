@@ -12,6 +12,8 @@ from service.candidates.schemas import CandidateView
 from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
 from service.pages import Page
 from service.profiles.schemas import ProfileSummary, ProfileView
+from service.results.schemas import LookupAnswer, LookupRequest, ResultView
+from service.solve.schemas import SolveAnswer, SolveRequest
 from warpwright.client import calls
 from warpwright.client.calls import Call
 from warpwright.client.transport import Connection, answer_of, retry_delay, unreachable
@@ -114,6 +116,24 @@ class AsyncClient:
     async def log(self, job_id: str, *, cursor: str | None = None) -> Page[EventView]:
         """A page of a job's events, oldest first."""
         return await self.send(calls.log(job_id, cursor))
+
+    async def lookup(self, request: LookupRequest) -> LookupAnswer:
+        """The best stored result of a kernel on a device, or why there is none."""
+        return await self.send(calls.lookup(request))
+
+    async def results(self, **filters: Any) -> AsyncIterator[ResultView]:
+        """All stored results that the filters let through."""
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.results({**filters, "cursor": cursor}))
+            for item in page.items:
+                yield item
+            if (cursor := page.next) is None:
+                return
+
+    async def solve(self, request: SolveRequest) -> SolveAnswer:
+        """One schedule with its proof, or the constraint families that clash; nothing is built or stored."""
+        return await self.send(calls.solve(request))
 
     async def candidates(self, job_id: str) -> AsyncIterator[CandidateView]:
         """All candidates of a job that have ended."""

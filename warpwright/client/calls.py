@@ -14,6 +14,8 @@ from service.candidates.schemas import CandidateView
 from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
 from service.pages import Page
 from service.profiles.schemas import ProfileSummary, ProfileView
+from service.results.schemas import LookupAnswer, LookupRequest, ResultView
+from service.solve.schemas import SolveAnswer, SolveRequest
 from solver.domain import digest_bytes
 from warpwright.errors import ServerError
 
@@ -88,6 +90,23 @@ def log(job_id: str, cursor: str | None) -> Call[Page[EventView]]:
     return Call(
         "GET", f"/v1/jobs/{quote(job_id, safe='')}/log", page(EventView), params={"cursor": cursor, "limit": 200}
     )
+
+
+def lookup(request: LookupRequest) -> Call[LookupAnswer]:
+    """The stored result, or why there is none."""
+    body = request.model_dump(mode="json", exclude_unset=True)
+    return Call("POST", "/v1/results:lookup", model(LookupAnswer), json=body)
+
+
+def results(params: Mapping[str, Parameter]) -> Call[Page[ResultView]]:
+    """A page of stored results."""
+    return Call("GET", "/v1/results", page(ResultView), params=params)
+
+
+def solve(request: SolveRequest) -> Call[SolveAnswer]:
+    """A schedule with its proof, nothing built; the server may take as long as the request allows."""
+    body = request.model_dump(mode="json", exclude_unset=True)
+    return Call("POST", "/v1/solve", model(SolveAnswer), json=body, wait_seconds=request.seconds * 2 + 90.0)
 
 
 def candidates(job_id: str, cursor: str | None) -> Call[Page[CandidateView]]:

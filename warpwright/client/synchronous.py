@@ -11,6 +11,8 @@ from service.candidates.schemas import CandidateView
 from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
 from service.pages import Page
 from service.profiles.schemas import ProfileSummary, ProfileView
+from service.results.schemas import LookupAnswer, LookupRequest, ResultView
+from service.solve.schemas import SolveAnswer, SolveRequest
 from warpwright.client import calls
 from warpwright.client.calls import Call
 from warpwright.client.transport import Connection, answer_of, retry_delay, unreachable
@@ -112,6 +114,23 @@ class Client:
     def log(self, job_id: str, *, cursor: str | None = None) -> Page[EventView]:
         """A page of a job's events, oldest first."""
         return self.send(calls.log(job_id, cursor))
+
+    def lookup(self, request: LookupRequest) -> LookupAnswer:
+        """The best stored result of a kernel on a device, or why there is none."""
+        return self.send(calls.lookup(request))
+
+    def results(self, **filters: Any) -> Iterator[ResultView]:
+        """All stored results that the filters let through."""
+        cursor: str | None = None
+        while True:
+            page = self.send(calls.results({**filters, "cursor": cursor}))
+            yield from page.items
+            if (cursor := page.next) is None:
+                return
+
+    def solve(self, request: SolveRequest) -> SolveAnswer:
+        """One schedule with its proof, or the constraint families that clash; nothing is built or stored."""
+        return self.send(calls.solve(request))
 
     def candidates(self, job_id: str) -> Iterator[CandidateView]:
         """All candidates of a job that have ended."""

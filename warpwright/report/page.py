@@ -11,7 +11,7 @@ from markupsafe import Markup
 from service.drawing import Lane, MemoryMap, drawing_css, memory_svg, timeline_svg
 from solver.domain import ROOT, HardwareProfile, Instruction, OpRef, ScopeProgram, WarpSchedule
 from warpwright.result import Candidate, Result
-from warpwright.words import describe, microseconds, proof_line, registers_of
+from warpwright.words import describe, microseconds, proof_line, registers_of, structure_words
 
 __all__ = ["Row", "render_page"]
 
@@ -55,6 +55,7 @@ def render_page(
         proof=proof_line(best.certificate, best.status) if best and best.certificate else "",
         registers=registers,
         spills=spills,
+        words=structure_words,
         rows=[_row(candidate, best) for candidate in result.candidates],
         drawing_css=Markup(drawing_css()),
         timeline=Markup(timeline_svg(lanes, title=f"Timeline of {result.kernel}")),
@@ -73,10 +74,14 @@ def gain_over_default(result: Result) -> str:
     if default is None or best is None or default is best:
         return ""
     if default.measured_ns and best.measured_ns:
-        return f"{default.measured_ns / best.measured_ns:.2f} times as fast, measured"
+        return _ratio(default.measured_ns / best.measured_ns, "measured")
     if default.forecast_ns and best.forecast_ns and best.measured_ns is None:
-        return f"{default.forecast_ns / best.forecast_ns:.2f} times as fast, forecast"
+        return _ratio(default.forecast_ns / best.forecast_ns, "forecast")
     return ""
+
+
+def _ratio(ratio: float, origin: str) -> str:
+    return f"{ratio:.2f} times as fast, {origin}" if abs(ratio - 1.0) >= 0.005 else f"equal within 0.5 %, {origin}"
 
 
 def _time(best: Candidate | None) -> str:
@@ -98,7 +103,7 @@ def _row(candidate: Candidate, best: Candidate | None) -> Row:
         best=best is not None and candidate.id == best.id,
         kind=candidate.kind.replace("_", "-"),
         params=" ".join(f"{name}={value}" for name, value in candidate.params.items()),
-        structure=", ".join(f"{name} {value}" for name, value in candidate.structure.items()),
+        structure=structure_words(candidate.structure),
         forecast=microseconds(candidate.forecast_ns),
         measured=microseconds(candidate.measured_ns),
         interval=interval,

@@ -1,0 +1,59 @@
+"""``@tuned`` in a user's program: the best schedule where one is known, the compiler's default whatever else happens."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solver.domain import Feasible, ProvenOptimal, WarpSchedule, dumps
+from solver.profiles import load_profile
+from warpwright.kernel_file import read_kernel_file
+from warpwright.solving import solve_kernel
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def schedule() -> WarpSchedule:
+    family = read_kernel_file(ROOT / "examples" / "gemm.py", settings={"M": 512, "N": 512, "K": 512})
+    verdict = solve_kernel(family, load_profile("h200")).verdict
+    assert isinstance(verdict, ProvenOptimal | Feasible)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    return verdict.schedule
+
+
+@pytest.fixture(scope="module")
+def seen(schedule: WarpSchedule, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("tuned")
+    (folder / "schedule.json").write_text(dumps(schedule))
+    program = ROOT / "tests" / "integration" / "warpwright" / "tuned_program.py"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TILELANG_CACHE_DIR": str(folder / "cache")}
+    done = subprocess.run(
+        [sys.executable, str(program), str(folder / "schedule.json")],
+        env=environment, capture_output=True, text=True, timeout=280, check=False, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return {**answer, "log": done.stderr}
+
+
+def test_a_known_schedule_is_in_the_kernel(seen: dict[str, Any], schedule: WarpSchedule) -> None:
+    assert f"__launch_bounds__({32 * schedule.num_warps}, 1)" in seen["source"]
+
+
+@pytest.mark.parametrize("case", ["unknown", "away", "baseline", "wrong", "background"])
+def test_otherwise_the_default_runs(seen: dict[str, Any], case: str) -> None:
+    assert seen[case] == "default"
+
+
+def test_every_fallback_says_why(seen: dict[str, Any]) -> None:
+    assert "no schedule is known for h200" in seen["log"]
+    assert "server away" in seen["log"]
+
+
+def test_an_unknown_kernel_is_tuned_in_the_background(seen: dict[str, Any]) -> None:
+    assert seen["improved"] == 1
