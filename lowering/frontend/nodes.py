@@ -130,20 +130,20 @@ _TYPES: dict[str, dict[str, Kind]] = {
     "tl.Layout": _LAYOUT,
     "tl.Fragment": _FRAGMENT,
     "tl.PartialFragment": {**_FRAGMENT, "combine_size": "ref"},
+    "tl.AscendFractalLayout": {"input_size": "ref", "forward_index": "ref", "kind": "int"},
     "tl.WSSchedule": {"num_warps": "int", "roles": "ref", "pipelines": "ref", "scopes": "ref"},
     "tl.WSRole": {"name": "ref", "warp_lo": "int", "warp_hi": "int", "max_nreg": "int"},
     "tl.WSPipeline": {"name": "ref", "buffers": "ref", "depth": "int"},
     "tl.WSScope": {"id": "ref", "bodies": "ref"},
     "tl.WSOpRef": {"id": "ref"},
+    "tl.WSSyncKind": {"_value": "int", "_name": "ref"},
     "tl.WSSync": {"kind": "ref", "pipeline": "ref", "stage": "int"},
 }
 
 FIELDS: MappingProxyType[str, dict[str, Kind]] = MappingProxyType(_TYPES)
 """Allowed object types with their fields."""
 
-LEAVES = frozenset(
-    {"None", "bool", "int", "float", "ffi.String", "ffi.Array", "ffi.Map", "ir.Op", "ir.SourceName", "tl.WSSyncKind"}
-)
+LEAVES = frozenset({"None", "bool", "int", "float", "ffi.String", "ffi.Array", "ffi.Map", "ir.Op", "ir.SourceName"})
 """Allowed types whose ``data`` is not an object of fields: scalars, names, and lists of node indices."""
 
 IGNORED_FIELDS = frozenset({"span", "struct_info_", "name", "name_hint"})

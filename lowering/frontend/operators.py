@@ -112,6 +112,8 @@ ANNOTATION_KEYS = frozenset(
     }
     | {"tl.unlimit_memory_scopes", "tl.unlimit_memory", "tl.ascend_stage", "tl.ascend_per_core_task", "vector_count"}
     | {"tl.vf_latency", "tl.vf_source_index", "tl.schedule_unit", "stage", "plan", "enable_offset", "pad_value"}
+    | {"tl.simtvf_scope", "tl.simdvf_scope", "thread_extent", "latency", "ii", "double", "data_select", "transpose"}
+    | {"tl.l0_sf_bindings", "tl.simd_pointer_dtypes"}
     | {"dual_dst_ctl", "unit_flag_ctrl", "sub_blockid", "l2_cache_ctrl", "rbits", "seed", "multi_buffer_eligible"}
 )
 """Keys that annotations of loops, blocks and calls may have."""

@@ -147,6 +147,8 @@ class Buffer:
     """The storage scope as the IR spells it (``shared.dyn``, ``local.fragment``, ``shared.l1``, ...)."""
     owners: tuple[str, ...] = ()
     """Ascend: loops that may keep several versions of the buffer; empty when it is not eligible."""
+    may_share: tuple[str, ...] = ()
+    """Ascend: buffers of the same memory that are proven never to be live together with this one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,132 @@
+"""The Ascend annotations as attributes of the kernel's block: read from the IR, written from pins or a schedule.
+
+All forms of ``T.annotate_buffer_versions``, ``T.annotate_manual_multi_buffer`` and ``T.annotate_unlimit_memory`` end up in four
+attributes of one block (TileLang 0.1.15 wheel, ``ascend/language/annotations.py``). Imports TVM: child processes only; the
+rules of the forms themselves are plain Python in :mod:`solver.ascend.pins`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilelang import tvm
+
+from solver.ascend.pins import checked_pins
+from solver.domain import BufferPin, NotApplicable, Pins
+
+__all__ = ["buffers_of", "read_pins", "with_pins"]
+
+tirx = tvm.tirx
+
+VERSIONS = "tl.buffer_versions_map"
+MODES = "tl.buffer_version_mode"
+MANUAL = "tl.manual_multi_buffer"
+UNLIMITED = "tl.unlimit_memory_scopes"
+
+
+def buffers_of(function: Any) -> dict[str, Any]:
+    """On-chip buffers of the kernel by storage name (the first buffer of each storage)."""
+    found: dict[str, Any] = {}
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tirx.SBlock):
+            for buffer in node.alloc_buffers:
+                if str(buffer.scope()).startswith("shared"):
+                    found.setdefault(str(buffer.data.name), buffer)
+
+    tirx.stmt_functor.post_order_visit(function.body, visit)
+    return found
+
+
+def read_pins(function: Any) -> Pins:
+    """What the source itself annotates, as pins."""
+    versions: dict[str, int] = {}
+    modes: dict[str, str] = {}
+    manual: dict[str, int] = {}
+    unlimited: list[str] = []
+
+    def visit(node: Any) -> None:
+        if not isinstance(node, tirx.SBlock):
+            return
+        annotations = node.annotations
+        for key, table in ((VERSIONS, versions), (MANUAL, manual)):
+            for storage, count in annotations[key].items() if key in annotations else ():
+                table[str(storage.name)] = int(count)
+        for storage, mode in annotations[MODES].items() if MODES in annotations else ():
+            modes[str(storage.name)] = str(mode)
+        for scope in annotations.get(UNLIMITED, ()):
+            if str(scope) not in unlimited:
+                unlimited.append(str(scope))
+
+    tirx.stmt_functor.post_order_visit(function.body, visit)
+    names = list(dict.fromkeys([*versions, *modes, *manual]))
+    return Pins(
+        buffers=tuple(BufferPin(name, versions.get(name), modes.get(name), manual.get(name)) for name in names),
+        unlimited_memories=tuple(unlimited),
+    )
+
+
+def with_pins(function: Any, pins: Pins) -> Any:
+    """The function with exactly these annotations on its kernel block, in place of whatever it had.
+
+    Raises:
+        PinError: a pin names no buffer of the kernel, or has a form that TileLang would refuse.
+        NotApplicable: the kernel has no block of its own.
+    """
+    buffers = buffers_of(function)
+    shapes = {name: tuple(int(size) for size in buffer.shape) for name, buffer in buffers.items()}
+    pins = checked_pins(pins, shapes)
+    block = _kernel_block(function)
+    annotations = {str(key): value for key, value in block.annotations.items()}
+    for key, value in _attributes(pins, buffers).items():
+        annotations.pop(key, None)
+        if value:
+            annotations[key] = value
+    changed = tirx.SBlock(
+        block.iter_vars,
+        block.reads,
+        block.writes,
+        block.name_hint,
+        block.body,
+        block.init,
+        block.alloc_buffers,
+        block.match_buffers,
+        annotations,
+        block.span,
+    )
+    body = tirx.stmt_functor.ir_transform(
+        function.body, None, lambda node: _replaced(node, block, changed), ["tirx.SBlock", "tirx.SBlockRealize"]
+    )
+    return function.with_body(body)
+
+
+def _replaced(node: Any, block: Any, changed: Any) -> Any:
+    if isinstance(node, tirx.SBlock) and node.same_as(block):
+        return changed
+    return None
+
+
+def _attributes(pins: Pins, buffers: Mapping[str, Any]) -> dict[str, Any]:
+    def integer(value: int) -> Any:
+        return tirx.IntImm("int32", value)
+
+    entries = [(buffers[pin.buffer].data, pin) for pin in pins.buffers]
+    return {
+        VERSIONS: {data: integer(pin.versions) for data, pin in entries if pin.versions is not None},
+        MODES: {data: pin.mode for data, pin in entries if pin.mode is not None},
+        MANUAL: {data: integer(pin.manual_versions) for data, pin in entries if pin.manual_versions is not None},
+        UNLIMITED: list(pins.unlimited_memories),
+    }
+
+
+def _kernel_block(function: Any) -> Any:
+    """The block that ``T.Kernel`` opens: the one that allocates the on-chip buffers."""
+    blocks: list[Any] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tirx.SBlock) and any(str(b.scope()).startswith("shared") for b in node.alloc_buffers):
+            blocks.append(node)
+
+    tirx.stmt_functor.post_order_visit(function.body, visit)
+    if not blocks:
+        raise NotApplicable("the kernel allocates no on-chip buffer", code="not-applicable-structure", place="/ir")
+    return blocks[-1]
