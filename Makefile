@@ -29,8 +29,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 demo: setup ## Tune both example kernels for an H200: candidates, proof lines, HTML reports in out/
-	$(BIN)/warpwright tune examples/gemm.py --profile h200 --out $(OUT)/gemm
-	$(BIN)/warpwright tune examples/attention.py --profile h200 --out $(OUT)/attention
+	WARPWRIGHT_DATA=$(OUT)/data $(BIN)/warpwright tune examples/gemm.py --profile h200 --candidates 4 --budget 1500 --out $(OUT)/gemm
+	WARPWRIGHT_DATA=$(OUT)/data $(BIN)/warpwright tune examples/attention.py --profile h200 --candidates 4 --budget 1500 --out $(OUT)/attention
 	@echo "Reports: $(OUT)/gemm/report.html and $(OUT)/attention/report.html"
 
 test: setup ## Run the whole test suite (no GPU, no network, no root needed)

@@ -35,6 +35,27 @@ Engine = Annotated[str, typer.Option("--engine", help="Constraint solver: cpsat,
 KernelPath = Annotated[Path, typer.Argument(metavar="FILE", help="TileLang Python file, or IR JSON.")]
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version("warpwright")
+        except PackageNotFoundError:
+            found = "(source tree, not installed)"
+        typer.echo(f"warpwright {found}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Fast, provably legal execution schedules for accelerator kernels, by constraint solving."""
+
+
 @app.command()
 def tune(
     file: KernelPath,
@@ -201,6 +222,53 @@ def serve(
     from warpwright.cli.serve import run_serve
 
     raise typer.Exit(run_serve(host, port, data, jobs))
+
+
+@app.command()
+def bundle(
+    job_or_file: Annotated[
+        str, typer.Argument(metavar="JOB_OR_FILE", help="Id of a job, or a kernel file to tune first.")
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The bundle.")],
+    profile: Annotated[str | None, typer.Option("--profile", "-p", help="Device, for a kernel file.")] = None,
+    function: Function = None,
+    settings: Settings = None,
+    candidates: Annotated[int | None, typer.Option("--candidates", "-n", min=1, help="Schedules to try.")] = None,
+    server: Server = None,
+    token: Token = None,
+) -> None:
+    """Pack built candidates for a machine without a network, to be measured there."""
+    from warpwright.cli.bundle import BundleOptions, run_bundle
+
+    options = BundleOptions(job_or_file, out, profile, function, tuple(settings or ()), candidates, server, token)
+    raise typer.Exit(run_bundle(options))
+
+
+@app.command()
+def measure(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What 'warpwright bundle' packed.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The results.")] = Path("results.json"),
+    device: Annotated[str, typer.Option("--device", help="0, cuda:1, npu:0, or simulated.")] = "0",
+    budget: Annotated[float, typer.Option("--budget", min=0.1, help="Seconds for the whole session.")] = 600.0,
+) -> None:
+    """Measure a bundle on this machine's device: no network, no database."""
+    from warpwright.cli.bundle import run_measure
+
+    raise typer.Exit(run_measure(bundle, out, device, budget))
+
+
+@app.command()
+def tell(
+    job: Annotated[str, typer.Argument(metavar="JOB", help="The job that the bundle came from.")],
+    results: Annotated[Path, typer.Argument(metavar="RESULTS.json", help="What 'warpwright measure' wrote.")],
+    server: Server = None,
+    token: Token = None,
+    json: Json = False,
+) -> None:
+    """Tell a job what was measured elsewhere."""
+    from warpwright.cli.bundle import run_tell
+
+    raise typer.Exit(run_tell(job, results, server, token, as_json=json))
 
 
 tokens = typer.Typer(help="Make, list and revoke access tokens.", no_args_is_help=True, rich_markup_mode=None)

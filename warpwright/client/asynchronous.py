@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -112,6 +112,10 @@ class AsyncClient:
     async def cancel(self, job_id: str) -> JobView:
         """Asks a job to end; what is known by then stays."""
         return await self.send(calls.cancel_job(job_id))
+
+    async def tell(self, job_id: str, results: Mapping[str, Any]) -> JobView:
+        """Tells a job what a bundle's measuring gave."""
+        return await self.send(calls.tell(job_id, results))
 
     async def log(self, job_id: str, *, cursor: str | None = None) -> Page[EventView]:
         """A page of a job's events, oldest first."""

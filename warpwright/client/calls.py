@@ -85,6 +85,11 @@ def cancel_job(job_id: str) -> Call[JobView]:
     return Call("POST", f"/v1/jobs/{quote(job_id, safe='')}:cancel", model(JobView))
 
 
+def tell(job_id: str, results: Mapping[str, Any]) -> Call[JobView]:
+    """Results of a bundle, for the job that it came from; telling the same twice changes nothing."""
+    return Call("POST", f"/v1/jobs/{quote(job_id, safe='')}:tell", model(JobView), json=dict(results))
+
+
 def log(job_id: str, cursor: str | None) -> Call[Page[EventView]]:
     """A page of a job's events, oldest first."""
     return Call(

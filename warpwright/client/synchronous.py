@@ -1,7 +1,7 @@
 """The blocking client."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -110,6 +110,10 @@ class Client:
     def cancel(self, job_id: str) -> JobView:
         """Asks a job to end; what is known by then stays."""
         return self.send(calls.cancel_job(job_id))
+
+    def tell(self, job_id: str, results: Mapping[str, Any]) -> JobView:
+        """Tells a job what a bundle's measuring gave."""
+        return self.send(calls.tell(job_id, results))
 
     def log(self, job_id: str, *, cursor: str | None = None) -> Page[EventView]:
         """A page of a job's events, oldest first."""

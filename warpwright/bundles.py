@@ -1,0 +1,47 @@
+"""A tuning's candidates as a bundle's contents: what is measured on a machine without a network or a database."""
+
+from pathlib import Path
+
+from lowering.bundle import Contents
+from lowering.compile import CompiledKernel, from_document
+from lowering.measure.runner import Job
+from solver.domain.errors import WarpwrightError
+from warpwright.result import Candidate, Result
+
+__all__ = ["contents_of"]
+
+REFERENCE = "unspecialized"
+"""The reference is the same IR compiled without any specialisation."""
+
+
+def contents_of(result: Result, folder: Path) -> Contents:
+    """Every candidate with a binary, its reference beside it; binaries are written under ``folder``.
+
+    Raises:
+        WarpwrightError: ``bundle-empty`` when no candidate has a binary, ``bundle-no-reference`` without the reference.
+    """
+    built = [candidate for candidate in result.candidates if candidate.products.get("binary") and candidate.report]
+    if not built:
+        raise WarpwrightError("no candidate of this job has a binary", code="bundle-empty", place=result.job)
+    kernels = {candidate.id: _kernel(candidate, folder) for candidate in built}
+    reference = next((kernels[candidate.id] for candidate in built if candidate.kind == REFERENCE), None)
+    if reference is None:
+        raise WarpwrightError(
+            "the unspecialized build is missing, and without it nothing can be checked",
+            code="bundle-no-reference",
+            place=result.job,
+        )
+    baselines = tuple(candidate.id for candidate in built if candidate.kind != "scheduled")
+    return Contents(
+        jobs=tuple(Job(candidate.id, kernels[candidate.id], reference) for candidate in built),
+        origin=result.job or result.kernel,
+        profile=result.profile,
+        preference=baselines,
+        always_final=baselines,
+    )
+
+
+def _kernel(candidate: Candidate, folder: Path) -> CompiledKernel:
+    path = folder / f"{candidate.id.removeprefix('sha256:')}.so"
+    path.write_bytes(candidate.products["binary"])
+    return from_document({**candidate.report, "source": "", "binary": str(path)})

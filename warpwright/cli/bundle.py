@@ -1,0 +1,114 @@
+"""``warpwright bundle``, ``measure`` and ``tell``: measuring on a machine that has a device and no network."""
+
+import json
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lowering.bundle import measure_bundle, pack, read_results
+from lowering.measure.result import Measured
+from solver.domain.errors import WarpwrightError
+from warpwright.bundles import contents_of
+from warpwright.cli.connect import client_of
+from warpwright.cli.exit_codes import ExitCode
+from warpwright.cli.inputs import kernel_of, profile_of, read_text
+from warpwright.cli.progress import TuningProgress
+from warpwright.cli.tune import stoppable
+from warpwright.client import Client
+from warpwright.remote import result_of_job, submission_of, tune_there
+from warpwright.result import Result
+
+__all__ = ["BundleOptions", "run_bundle", "run_measure", "run_tell"]
+
+
+@dataclass(frozen=True, slots=True)
+class BundleOptions:
+    """The command's options as typed."""
+
+    job_or_file: str
+    out: Path
+    profile: str | None
+    function: str | None
+    settings: tuple[str, ...]
+    candidates: int | None
+    server: str | None
+    token: str | None
+
+
+def run_bundle(options: BundleOptions) -> ExitCode:
+    """Packs a job's built candidates, or tunes a kernel file without measuring and packs what came out.
+
+    Raises:
+        WarpwrightError: nothing was built, or the file needs a profile.
+        BundleError: a binary is missing or damaged.
+    """
+    with client_of(options.server, options.token) as client, tempfile.TemporaryDirectory() as folder:
+        result = _result(client, options)
+        digest = pack(options.out, contents_of(result, Path(folder)))
+    sys.stdout.write(f"packed {result.job or result.kernel} into {options.out} ({digest})\n")
+    sys.stdout.write(f"on the machine with the device: warpwright measure {options.out.name} -o results.json\n")
+    return ExitCode.OK
+
+
+def _result(client: Client, options: BundleOptions) -> Result:
+    file = Path(options.job_or_file)
+    if not file.exists():
+        return result_of_job(client, client.job(options.job_or_file), products_of=lambda view: True)
+    if options.profile is None:
+        raise WarpwrightError("a kernel file needs --profile", code="profile-needed", place="--profile")
+    profile = profile_of(options.profile)
+    with TuningProgress(file.name) as progress, stoppable() as stop:
+        kernel = kernel_of(file, options.function, options.settings)
+        submission = submission_of(kernel, profile, candidates=options.candidates, measure=False)
+        return tune_there(client, submission, stop=stop, events=progress, poll_seconds=0.3, all_products=True)
+
+
+def run_measure(bundle: Path, out: Path, device: str, budget: float) -> ExitCode:
+    """Measures a bundle on a device of this machine and writes the results document.
+
+    Raises:
+        BundleError: the file is no bundle.
+        WarpwrightError: ``device-unknown``.
+    """
+    with stoppable() as stop:
+        text = measure_bundle(bundle, _device(device), budget_seconds=budget, cancel=stop.event, on_result=_show)
+    out.write_text(text + "\n", "utf-8")
+    document = json.loads(text)
+    winner = document["verdict"]["winner"] if document["verdict"] else "none"
+    sys.stdout.write(f"wrote {out}: {len(document['results'])} candidates, winner {winner}\n")
+    return ExitCode.PARTIAL if document["partial"] else ExitCode.OK
+
+
+def run_tell(job: str, results: Path, server: str | None, token: str | None, *, as_json: bool) -> ExitCode:
+    """Tells a job what was measured elsewhere.
+
+    Raises:
+        BundleError: the document is damaged, or of another bundle.
+        ServerError: the job does not take it.
+    """
+    text = read_text(results)
+    told = read_results(text)
+    with client_of(server, token) as client:
+        view = client.tell(job, json.loads(text))
+    if as_json:
+        sys.stdout.write(view.model_dump_json() + "\n")
+    else:
+        sys.stdout.write(f"told {job} of {len(told.report.results)} candidates; best {view.best}, {view.note}\n")
+    return ExitCode.OK
+
+
+def _device(text: str) -> dict[str, Any]:
+    """``0`` or ``cuda:0``, ``npu:0``, or ``simulated``."""
+    kind, _, index = text.rpartition(":")
+    if text == "simulated":
+        return {"kind": "simulated"}
+    if not index.isdigit() or kind not in ("", "cuda", "npu"):
+        raise WarpwrightError(f"{text!r} is no device; try 0, cuda:1 or npu:0", code="device-unknown", place="--device")
+    return {"kind": kind or "cuda", "index": int(index)}
+
+
+def _show(measured: Measured) -> None:
+    time = f", {measured.summary.median_ns / 1000:.1f} µs" if measured.summary is not None else ""
+    sys.stderr.write(f"{measured.candidate}: {measured.outcome.kind.value}{time}\n")
