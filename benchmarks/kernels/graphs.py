@@ -27,8 +27,10 @@ BF16, F32 = 2, 4
 ALU_LANES = 128
 EXPONENTIALS = 16
 """Elements a cycle of one SM: fp32 lanes, special-function results (all devices with these kernels)."""
-EXPONENTIAL_INSTRUCTIONS = 3
-"""One fused multiply-add and two range scalings around the special-function result of ``exp2f``."""
+EXPONENTIAL_INSTRUCTIONS = 4
+"""Scaling of both operands, their difference in one of them, and range scaling around the result of ``exp2f``."""
+ROW_COPIES = 4
+"""Threads of a quad that each hold a row's statistic, as the matrix instructions lay out their rows."""
 DIVISION_INSTRUCTIONS = 8
 
 
@@ -78,7 +80,7 @@ def attention_graph(B: int, H: int, S: int, D: int, BM: int, BN: int, depth: int
         _buffer("scores", Memory.FRAGMENT, (BM, BN), "float32"),
         _buffer("probs", Memory.FRAGMENT, (BM, BN), "bfloat16"),
         _buffer("acc", Memory.FRAGMENT, (BM, D), "float32"),
-        *(_buffer(name, Memory.FRAGMENT, (BM,), "float32") for name in rows),
+        *(_buffer(name, Memory.FRAGMENT, (BM,), "float32", ROW_COPIES) for name in rows),
     )
     qk = GemmShape(
         *(BM, BN, D, "bfloat16", "float32", Memory.SHARED, Memory.SHARED, Memory.FRAGMENT),
@@ -134,13 +136,13 @@ def attention_graph(B: int, H: int, S: int, D: int, BM: int, BN: int, depth: int
     return KernelGraph("attention", TargetFamily.CUDA, "sm_90a", 128 * warpgroups, grid, buffers, ops, scopes, ())
 
 
-def _buffer(name: str, memory: Memory, shape: tuple[int, ...], dtype: str) -> Buffer:
+def _buffer(name: str, memory: Memory, shape: tuple[int, ...], dtype: str, copies: int = 1) -> Buffer:
     count = 1
     for extent in shape:
         count *= extent
     size = count * (F32 if dtype == "float32" else BF16)
     private = memory is Memory.FRAGMENT
-    registers = -(-size // 4) if private else 0
+    registers = -(-size // 4) * copies if private else 0
     return Buffer(name, memory, shape, dtype, size, private, 1024 if memory is Memory.SHARED else 1, registers)
 
 

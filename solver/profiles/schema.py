@@ -183,6 +183,7 @@ _CUDA = [
         model.spill_cycles | cycles | one spilled register of a warpgroup, store and reload, a matrix product
         model.alu_ratio | ratio | share of the fp32 rate that mixed arithmetic reaches
         model.stream_ratio | ratio | share of ALU and SFU that one warpgroup alone keeps busy
+        model.arrive_cycles | cycles | shared memory, for one thread's arrival at an mbarrier
         model.phase | ratio | warpgroups at the tensor core: 0 take turns, 1 run side by side
         model.sync_cycles | cycles | a thread barrier of a role or block, from the last arrival on
         model.block_cycles | cycles | start of a block to its first instruction
