@@ -141,7 +141,8 @@ def drawing(request: Request, context: ContextDep, caller: Reader, job_id: str, 
     timeline = Markup(timeline_svg(drawn.lanes)) if drawn.lanes else ""
     maps = [(map_, Markup(memory_svg(map_))) for map_ in drawn.maps]
     template = "parts/drawing.html" if is_fragment(request) else "drawing.html"
-    return page(request, template, job_id=job_id, timeline=timeline, facts=drawn.facts, maps=maps)
+    label = f"candidate {key}" if key else "the winner"
+    return page(request, template, job_id=job_id, label=label, timeline=timeline, facts=drawn.facts, maps=maps)
 
 
 @router.post("/jobs/{job_id}/why")
