@@ -136,7 +136,7 @@ class Bench:
         """The solver's."""
         record = self.document["problems"][family.problem.name]
         begun = time.monotonic()
-        count, each = (4, 0) if self.options.quick else (self.options.candidates, self.options.each)
+        count, each = (4, 1) if self.options.quick else (self.options.candidates, self.options.each)
         plans, notes, excluded = shop.propose(family, count, each, max(30.0, self.options.seconds * 0.35))
         record["seconds"]["propose"] = time.monotonic() - begun
         record["notes"] += [*notes, *(f"no schedule for {text}" for text in family.refused)]
@@ -284,7 +284,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", choices=sorted(PROBLEMS))
     parser.add_argument("--quick", action="store_true", help="GEMM 4096 with four candidates")
     parser.add_argument("--candidates", type=int, default=10, help="of each family, by forecast")
-    parser.add_argument("--each", type=int, default=2, help="of each variant at its author's width, besides")
+    parser.add_argument("--each", type=int, default=2, help="of each variant with an expert's pins, besides")
     parser.add_argument("--seconds", type=float, default=440.0, help="wall time of the whole run")
     parser.add_argument("--measure-seconds", type=float, default=110.0, help="at most, for one problem")
     parser.add_argument("--builders", type=int, default=0)

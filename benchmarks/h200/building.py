@@ -12,7 +12,19 @@ from benchmarks.h200.problems import Problem
 from lowering.children import ChildPool, Limits, Raised, Reply, Returned
 from lowering.compile import CompiledKernel, from_document
 from lowering.outcome import OutcomeKind, of_reply
-from solver.domain import HardwareProfile, KernelGraph, Pins, dump, load
+from solver.domain import (
+    DepthPin,
+    HardwareProfile,
+    KernelGraph,
+    Memory,
+    Pins,
+    Sync,
+    WarpSchedule,
+    digest_text,
+    dump,
+    dumps,
+    load,
+)
 from solver.simulate import forecast_baseline
 
 __all__ = ["Built", "Family", "Plan", "Workshop"]
@@ -104,14 +116,14 @@ class Workshop:
     def propose(
         self, family: Family, count: int, each: int, seconds: float
     ) -> tuple[list[Plan], list[str], dict[str, Any]]:
-        """Candidates: ``count`` of the whole family, and ``each`` of every variant at the width that its author gave it.
+        """Candidates: ``count`` of the whole family, and ``each`` of every variant in the form that its author had in mind.
 
         Returns plans, what went wrong, and what the solver excluded.
         """
-        calls: list[tuple[str, list[int], int, Pins]] = [("family", sorted(family.graphs), count, Pins())]
-        for number in sorted(family.graphs):
-            width = int(family.variants[number]["params"].get("threads", 256)) // 128
-            calls.append((f"variant {number}, {width} warpgroups", [number], each, Pins(consumer_warpgroups=width)))
+        calls = [("family", sorted(family.graphs), count, Pins())]
+        for number, document in sorted(family.graphs.items()):
+            hands = by_hand(family.variants[number]["params"], load(KernelGraph, document), self.profile)
+            calls += [(f"variant {number}, by hand", [number], 1, pins) for pins in hands[:each]]
         plans: dict[str, Plan] = {}
         notes: list[str] = []
         excluded: dict[str, Any] = {"infeasible": [], "unknown": []}
@@ -175,17 +187,15 @@ class Workshop:
     def _plan(self, family: Family, found: dict[str, Any], origin: str) -> Plan:
         number = int(found["variant"])
         variant = family.variants[number]
-        structure = {key: str(value) for key, value in found["structure"].items()}
-        short = "-".join(structure.get(key, "") for key in ("consumer_warpgroups", "pipelines", "depth", "registers"))
-        label = f"{number}:{short}:{structure.get('store', '')}:{structure.get('iterations', '')}"
+        schedule: WarpSchedule = load(WarpSchedule, found["schedule"])
         return Plan(
-            id=label.replace(" ", "_"),
+            id=f"{number}:{short_form(schedule).replace(' ', '_')}:{digest_text(dumps(schedule))[7:13]}",
             kind="scheduled",
             variant=number,
             params=variant["params"],
             ir=variant["ir"],
             schedule=found["schedule"],
-            structure=structure,
+            structure={"short": short_form(schedule)},
             forecast_ns=found["forecast_ns"],
             status=found["status"],
             origin=origin,
@@ -228,6 +238,43 @@ class Workshop:
         if kernel.outcome.kind is not OutcomeKind.COMPILED:
             return Built(plan, kernel, f"{kernel.outcome.kind}: {kernel.outcome.message}", seconds)
         return Built(plan, kernel, seconds=seconds)
+
+
+def by_hand(params: dict[str, Any], graph: KernelGraph, profile: HardwareProfile) -> list[Pins]:
+    """What an expert would fix of a variant, the deepest ring first.
+
+    A warpgroup for each 128 threads, one pipeline for both operands of a GEMM, and in a persistent kernel a role that stores
+    while the next tile begins; the ring as deep as shared memory allows, and one less.
+    """
+    gemm, persistent = "BK" in params, bool(params.get("workers"))
+    ring = ("As", "Bs") if gemm else ("Ks", "Vs")
+    shared = {buffer.name: buffer.bytes for buffer in graph.buffers if buffer.memory is Memory.SHARED}
+    one = sum(shared[name] for name in ring)
+    rest = sum(shared.values()) - one + profile.integer("shared.reserved_per_block", "bytes")
+    deepest = (profile.integer("shared.per_block", "bytes") - rest) // one
+    return [
+        Pins(
+            depths=tuple(DepthPin(name, depth) for name in ring),
+            consumer_warpgroups=int(params.get("threads", 256)) // 128,
+            merged_pipelines=True if gemm else None,
+            store_role=True if persistent else None,
+        )
+        for depth in range(deepest, 0, -1)
+    ]
+
+
+def short_form(schedule: WarpSchedule) -> str:
+    """A schedule in one line: consumer warpgroups, pipelines with depths, registers, a store role, overlapped stages."""
+    consumer = max(schedule.roles, key=lambda role: role.warps)
+    others = [role for role in schedule.roles if role is not consumer]
+    registers = "/".join(str(role.registers_per_thread) for role in (*others[:1], consumer))
+    pipelines = " ".join(f"{pipeline.name}={pipeline.depth}" for pipeline in schedule.pipelines)
+    syncs = [
+        i for program in schedule.scopes for body in program.bodies for i in body.instructions if isinstance(i, Sync)
+    ]
+    extras = ["store-role"] if any("store" in role.name for role in others) else []
+    extras += ["stages"] if len({sync.stage for sync in syncs}) > 1 else []
+    return " ".join([f"{consumer.warps // 4}wg", pipelines, registers, *extras])
 
 
 def words(reply: Reply) -> str:
