@@ -70,7 +70,7 @@ def with_pins(function: Any, pins: Pins) -> Any:
 
     Raises:
         PinError: a pin names no buffer of the kernel, or has a form that TileLang would refuse.
-        NotApplicable: the kernel has no block of its own.
+        NotApplicable: the kernel has not exactly one block that allocates on-chip buffers.
     """
     buffers = buffers_of(function)
     shapes = {name: tuple(int(size) for size in buffer.shape) for name, buffer in buffers.items()}
@@ -91,29 +91,25 @@ def with_pins(function: Any, pins: Pins) -> Any:
         block.alloc_buffers,
         block.match_buffers,
         annotations,
-        block.span,
     )
-    body = tirx.stmt_functor.ir_transform(
-        function.body, None, lambda node: _replaced(node, block, changed), ["tirx.SBlock", "tirx.SBlockRealize"]
-    )
+
+    def replace(node: Any) -> Any:
+        return changed if _allocates_on_chip(node) else None
+
+    body = tirx.stmt_functor.ir_transform(function.body, None, replace, ["tirx.SBlock"])
     return function.with_body(body)
 
 
-def _replaced(node: Any, block: Any, changed: Any) -> Any:
-    if isinstance(node, tirx.SBlock) and node.same_as(block):
-        return changed
-    return None
+def _allocates_on_chip(node: Any) -> bool:
+    return isinstance(node, tirx.SBlock) and any(str(b.scope()).startswith("shared") for b in node.alloc_buffers)
 
 
 def _attributes(pins: Pins, buffers: Mapping[str, Any]) -> dict[str, Any]:
-    def integer(value: int) -> Any:
-        return tirx.IntImm("int32", value)
-
     entries = [(buffers[pin.buffer].data, pin) for pin in pins.buffers]
     return {
-        VERSIONS: {data: integer(pin.versions) for data, pin in entries if pin.versions is not None},
+        VERSIONS: {data: pin.versions for data, pin in entries if pin.versions is not None},
         MODES: {data: pin.mode for data, pin in entries if pin.mode is not None},
-        MANUAL: {data: integer(pin.manual_versions) for data, pin in entries if pin.manual_versions is not None},
+        MANUAL: {data: pin.manual_versions for data, pin in entries if pin.manual_versions is not None},
         UNLIMITED: list(pins.unlimited_memories),
     }
 
@@ -123,10 +119,11 @@ def _kernel_block(function: Any) -> Any:
     blocks: list[Any] = []
 
     def visit(node: Any) -> None:
-        if isinstance(node, tirx.SBlock) and any(str(b.scope()).startswith("shared") for b in node.alloc_buffers):
+        if _allocates_on_chip(node):
             blocks.append(node)
 
     tirx.stmt_functor.post_order_visit(function.body, visit)
-    if not blocks:
-        raise NotApplicable("the kernel allocates no on-chip buffer", code="not-applicable-structure", place="/ir")
+    if len(blocks) != 1:
+        message = f"{len(blocks)} blocks allocate on-chip buffers, not one"
+        raise NotApplicable(message, code="not-applicable-structure", place="/ir")
     return blocks[-1]

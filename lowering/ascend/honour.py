@@ -1,0 +1,33 @@
+"""What the lowered kernel shows against what was planned: version counts, read back from the TIR."""
+
+from typing import Protocol
+
+from lowering.compile.result import NotHonoured
+from solver.domain import BufferSchedule
+
+__all__ = ["Shown", "differences"]
+
+
+class Shown(Protocol):
+    """The part of a watched lowering that is compared."""
+
+    versions: dict[str, int]
+
+
+def differences(schedule: BufferSchedule, shown: Shown) -> tuple[NotHonoured, ...]:
+    """Buffers whose count in ``tl.buffer_versions_map`` after AutoSchedule is not the planned one.
+
+    A buffer that is missing there has one version: TileLang lists only what it versions.
+    """
+    gaps = []
+    for buffer in schedule.buffers:
+        found = shown.versions.get(buffer.buffer, 1)
+        if found != buffer.versions:
+            gaps.append(NotHonoured(f"versions of {buffer.buffer}", str(buffer.versions), str(found)))
+    known = {buffer.buffer for buffer in schedule.buffers}
+    gaps += [
+        NotHonoured(f"versions of {name}", "not planned", str(count))
+        for name, count in sorted(shown.versions.items())
+        if name not in known and count > 1
+    ]
+    return tuple(gaps)

@@ -1,0 +1,268 @@
+"""Ascend tasks, run in child processes only; TileLang is imported inside. One JSON object in, one out.
+
+Nothing here is compiled or measured: the product is Ascend C source, marked so in every result.
+"""
+
+import shutil
+import time
+from typing import Any
+
+from lowering.frontend.irhash import hash_document
+from lowering.frontend.precheck import LIMIT_BYTES, precheck
+from solver.domain import (
+    BufferSchedule,
+    Conflict,
+    HardwareProfile,
+    Pins,
+    digest_text,
+    dump,
+    load,
+)
+
+__all__ = [
+    "MARK",
+    "compile_ascend",
+    "lower_ascend",
+    "materialize_ascend",
+    "propose_buffer",
+    "read_ascend",
+    "solve_buffer",
+]
+
+MARK = "lowered, not compiled, not measured"
+
+
+def read_ascend(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``frontend.read_ascend``: ``{"ir", "profile", "pins"?}`` -> ``{"graph", "ir_hash", "warnings"}``.
+
+    Raises:
+        DocumentError, ForeignCode: what the precheck says.
+        PinError: a pin of the source or the request with a wrong form.
+        InfeasibleKernel: proven impossible, with the numbers.
+    """
+    function, ir_hash = _function(payload)
+    from lowering.ascend.kernel import plan_kernel
+
+    planned = plan_kernel(function, _profile(payload), _pins(payload))
+    return {"graph": dump(planned.graph), "ir_hash": ir_hash, "warnings": list(planned.warnings)}
+
+
+def propose_buffer(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``propose.buffer``: the proven schedule of every variant.
+
+    Keys: ``kernels`` (list of ``variant``, ``params``, ``ir``), ``profile``, ``pins``, ``engine``, ``work_limit``. Returns
+    ``schedules`` (each with its own ``graph``: pins change the problem), ``rejected`` and ``unknown``.
+    """
+    from lowering.ascend.kernel import plan_kernel
+    from lowering.ascend.plan import InfeasibleKernel, ScheduleRefused
+
+    profile, pins = _profile(payload), _pins(payload)
+    schedules, rejected, unknown = [], [], []
+    for kernel in payload["kernels"]:
+        variant = int(kernel["variant"])
+        try:
+            function, _ = _function(kernel)
+            planned = plan_kernel(function, profile, pins, engine=_engine(payload))
+        except InfeasibleKernel as error:
+            conflict = Conflict("memory_capacity", error.message, place=error.place or "")
+            rejected.append({"variant": variant, "structure": {}, "conflicts": [_conflict(conflict)]})
+            continue
+        except ScheduleRefused as error:
+            unknown.append(f"variant {variant}: {error.message}")
+            continue
+        structure = {name.buffer: f"{name.versions} {name.mode.value}" for name in planned.schedule.buffers}
+        schedules.append(
+            {
+                "variant": variant,
+                "schedule": dump(planned.schedule),
+                "certificate": dump(planned.certificate),
+                "status": "proven_optimal" if planned.proven else "feasible",
+                "forecast_ns": None,
+                "structure": structure | ({"warnings": "; ".join(planned.warnings)} if planned.warnings else {}),
+                "graph": dump(planned.graph),
+                "forecast_cycles": planned.certificate.schedule_length_cycles,
+            }
+        )
+    return {"schedules": schedules, "rejected": rejected, "unknown": "; ".join(unknown)}
+
+
+def solve_buffer(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``solve.buffer``: ``{"ir", "profile", "pins"?, "engine"?}`` -> ``{"verdict"}`` in the common vocabulary."""
+    from lowering.ascend.kernel import plan_kernel
+    from lowering.ascend.plan import InfeasibleKernel, ScheduleRefused
+    from solver.domain import Feasible, Infeasible, ProvenOptimal, Unknown
+
+    function, _ = _function(payload)
+    engine = _engine(payload)
+    try:
+        planned = plan_kernel(function, _profile(payload), _pins(payload), engine=engine)
+    except InfeasibleKernel as error:
+        return {"verdict": dump(Infeasible((Conflict("memory_capacity", error.message),), engine))}
+    except ScheduleRefused as error:
+        return {"verdict": dump(Unknown(error.message, engine, 0))}
+    kind = ProvenOptimal if planned.proven else Feasible
+    return {"verdict": dump(kind(planned.schedule, planned.certificate))}
+
+
+def materialize_ascend(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``materialize.ascend``: ``{"ir", "schedule"}`` -> ``{"ir", "source"}``.
+
+    The IR carries the versions and modes as annotations; ``source`` is the same as statements to paste into the kernel.
+    Start times have no annotation: ``compile.ascend`` gives them to the scheduler hook.
+    """
+    function, _ = _function(payload)
+    schedule: BufferSchedule = load(BufferSchedule, payload["schedule"])
+
+    from tilelang import tvm
+
+    from lowering.ascend.annotations import with_pins
+    from lowering.ascend.kernel import schedule_pins
+
+    pins = schedule_pins(schedule)
+    return {"ir": tvm.ir.save_json(with_pins(function, pins)), "source": _annotation_text(pins)}
+
+
+def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``compile.ascend``: a CompiledKernel document with Ascend C source.
+
+    Keys: ``ir``, ``arch``, ``variant`` (``scheduled``, or ``default`` for TileLang's own scheduler), ``schedule``, ``profile``.
+    Versions are read back from the TIR and compared with the plan; a difference is ``not_honoured``.
+    """
+    from lowering.ascend.honour import differences
+    from lowering.ascend.kernel import replay_kernel
+    from lowering.ascend.lower import LoweringFailed, lower_watched
+    from lowering.ascend.plan import InfeasibleKernel, ScheduleRefused
+    from lowering.compile.result import CompiledKernel, Launch, NotHonoured, to_document
+    from lowering.outcome import Outcome, OutcomeKind
+
+    function, _ = _function(payload)
+    profile, arch = _profile(payload), str(payload["arch"])
+    document = payload.get("schedule")
+    begun = time.monotonic()
+    seconds: dict[str, float] = {}
+    gaps: tuple[NotHonoured, ...] = ()
+
+    def finish(outcome: Outcome, **parts: Any) -> dict[str, Any]:
+        seconds["lower"] = time.monotonic() - begun
+        return to_document(
+            CompiledKernel(payload["variant"], arch, outcome, toolchain=_toolchain(), seconds=seconds, **parts)
+        )
+
+    try:
+        if document is None:
+            watched = lower_watched(function, None)
+        else:
+            schedule: BufferSchedule = load(BufferSchedule, document)
+            planned = replay_kernel(function, profile, schedule)
+            watched, gaps = planned.watched, differences(schedule, planned.watched)
+    except (ScheduleRefused, InfeasibleKernel) as error:
+        kind = OutcomeKind.OVER_RESOURCE if error.place == "memory" else OutcomeKind.COMPILE_FAILED
+        return finish(Outcome(kind, error.message, (error.code,)))
+    except LoweringFailed as error:
+        return finish(Outcome(OutcomeKind.COMPILE_FAILED, error.message, ("lowering_failed",)))
+    layout = watched.layout
+    assert layout is not None
+    outcome = Outcome(OutcomeKind.COMPILED, MARK, ("source_only",))
+    if gaps:
+        text = "; ".join(f"{gap.what}: planned {gap.planned}, found {gap.found}" for gap in gaps)
+        outcome = Outcome(OutcomeKind.NOT_HONOURED, text, ("source_only",))
+    launch = Launch(layout.name, (layout.grid or 1, 1, 1), 1, 1, watched.arenas.get("shared", 0), 0)
+    return finish(
+        outcome,
+        source=watched.source,
+        source_digest=digest_text(watched.source),
+        launch=launch,
+        not_honoured=gaps,
+    )
+
+
+def lower_ascend(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``lower.ascend``: IR straight to Ascend C with the solver's schedule, in one lowering where the kernel fits.
+
+    ``{"ir", "profile", "pins"?, "engine"?}`` -> ``{"source", "schedule", "certificate", "graph", "versions", "arenas",
+    "not_honoured", "warnings", "mark"}``.
+    """
+    from dataclasses import asdict
+
+    from lowering.ascend.honour import differences
+    from lowering.ascend.kernel import plan_kernel
+
+    function, ir_hash = _function(payload)
+    planned = plan_kernel(function, _profile(payload), _pins(payload), engine=_engine(payload))
+    gaps = differences(planned.schedule, planned.watched)
+    return {
+        "source": planned.watched.source,
+        "schedule": dump(planned.schedule),
+        "certificate": dump(planned.certificate),
+        "graph": dump(planned.graph),
+        "ir_hash": ir_hash,
+        "proven": planned.proven,
+        "versions": planned.watched.versions,
+        "arenas": planned.watched.arenas,
+        "not_honoured": [asdict(gap) for gap in gaps],
+        "warnings": list(planned.warnings),
+        "mark": MARK,
+    }
+
+
+def _function(payload: dict[str, Any]) -> tuple[Any, str]:
+    """The checked PrimFunc of a payload and its hash."""
+    from lowering.frontend.tasks import load_function
+
+    text = payload["ir"]
+    document = precheck(text, limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
+    return load_function(text), hash_document(document)
+
+
+def _profile(payload: dict[str, Any]) -> HardwareProfile:
+    profile: HardwareProfile = load(HardwareProfile, payload["profile"])
+    return profile
+
+
+def _pins(payload: dict[str, Any]) -> Pins:
+    document = payload.get("pins")
+    pins: Pins = load(Pins, document) if document is not None else Pins()
+    return pins
+
+
+def _engine(payload: dict[str, Any]) -> str:
+    """The service's default ``cpsat`` means the default here too, which is the exact search."""
+    name = str(payload.get("engine", "exact"))
+    return "exact" if name in ("cpsat", "enumerate") else name
+
+
+def _conflict(conflict: Conflict) -> dict[str, str]:
+    return {
+        "family": conflict.family,
+        "message": conflict.message,
+        "relaxation": conflict.relaxation,
+        "place": conflict.place,
+    }
+
+
+def _annotation_text(pins: Pins) -> str:
+    """The statements of ``tilelang.ascend.language`` that stand for these pins."""
+    versions = [
+        f"{pin.buffer}: "
+        + (
+            repr(pin.mode)
+            if pin.versions is None
+            else f"({pin.versions}, {pin.mode!r})"
+            if pin.mode is not None
+            else str(pin.versions)
+        )
+        for pin in pins.buffers
+        if pin.manual_versions is None
+    ]
+    manual = [f"{{{pin.buffer}: {pin.manual_versions}}}" for pin in pins.buffers if pin.manual_versions is not None]
+    lines = [f"T.annotate_buffer_versions({{{', '.join(versions)}}})"] if versions else []
+    lines += [f"T.annotate_manual_multi_buffer({', '.join(manual)})"] if manual else []
+    if pins.unlimited_memories:
+        lines.append(f"T.annotate_unlimit_memory({', '.join(map(repr, pins.unlimited_memories))})")
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _toolchain() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {"tilelang": version("tilelang"), "bisheng": "found" if shutil.which("bisheng") else "none"}

@@ -1,0 +1,64 @@
+"""Certificates of Ascend schedules: the outermost loop's interval with its bounds, and what is proven of every scope."""
+
+from collections.abc import Sequence
+
+import numpy
+
+from solver.ascend.kernel_capacity import MemoryUse
+from solver.ascend.optimise import Limits
+from solver.ascend.problem import LoopProblem, Problem
+from solver.ascend.solve import CallResult
+from solver.domain import ROOT, Bound, Certificate, HardwareProfile, SchedulerCall, digest_text
+
+__all__ = ["CONSTRAINT_SET", "certificate_of"]
+
+CONSTRAINT_SET = "ascend-buffer/1"
+"""Version of the Ascend families: a change of any rule changes it and ages stored results."""
+
+
+def certificate_of(
+    results: Sequence[tuple[SchedulerCall, Problem, CallResult | None]],
+    uses: Sequence[MemoryUse],
+    profile: HardwareProfile,
+    engine: str,
+    limits: Limits,
+    *,
+    verified: bool,
+) -> Certificate:
+    """The certificate of a kernel's plan.
+
+    The interval is the innermost loop's: scopes are asked inside out, and the innermost runs most often. The bounds list
+    holds one entry a scope; ``binding`` names what holds each interval up.
+    """
+    solved = [(call, problem, result) for call, problem, result in results if result is not None]
+    loops = [entry for entry in solved if isinstance(entry[1], LoopProblem)]
+    first = loops[0][2] if loops else (solved[0][2] if solved else None)
+    interval = first.answer.interval if first is not None and first.answer is not None else None
+    bound = first.lower_bound if first is not None else Bound(0, "none")
+    reached = interval if interval is not None else (first.length if first is not None else 0)
+    return Certificate(
+        initiation_interval_cycles=interval,
+        lower_bound=bound,
+        gap_cycles=0 if first is not None and first.proven else max(0, reached - bound.cycles),
+        schedule_length_cycles=first.length if first is not None else 0,
+        on_chip_bytes=sum(use.needed_bytes for use in uses),
+        synchronisations=0,
+        engine=engine,
+        engine_version=f"warpwright-exact/1 numpy {numpy.__version__}" if engine == "exact" else engine,
+        seed=0,
+        work=sum(result.work for _, _, result in solved),
+        work_limit=limits.interval,
+        constraint_set=CONSTRAINT_SET,
+        problem_digest=digest_text("\n".join(call.arguments for call, _, _ in results)),
+        profile_digest=profile.digest,
+        verified=verified,
+        binding=tuple(f"{_name(call)}: {result.lower_bound.reason}" for call, _, result in solved),
+        bounds=tuple(
+            Bound(result.lower_bound.cycles, f"{_name(call)}: {'proven' if result.proven else 'bound only'}")
+            for call, _, result in solved
+        ),
+    )
+
+
+def _name(call: SchedulerCall) -> str:
+    return "root" if call.scope == ROOT else call.scope
