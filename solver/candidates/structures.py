@@ -90,14 +90,16 @@ class Space:
         return self.fixed_bytes + ring
 
     def base(self, profile: HardwareProfile, warpgroups: int, pins: Pins) -> Iterator[Structure]:
-        """Every uniform depth of one width, shallow first, to the first that does not fit; pinned depths are kept."""
+        """Every uniform depth of one width, shallow first, to the first that does not fit; what is pinned is kept."""
         fixed = {pin.buffer: pin.depth for pin in pins.depths}
         names = [name for names in self.loaded.values() for name in names]
         free = [name for name in names if name not in fixed]
+        merged, store = pins.merged_pipelines is True, pins.store_role is True
+        overlapped = pins.software_pipelining is True
         load, consumer = register_splits(profile, warpgroups)[0]
         for depth in range(1, LARGEST_DEPTH + 1):
             depths = tuple((name, fixed.get(name, depth)) for name in names)
-            structure = Structure(warpgroups, False, depths, False, load, consumer)
+            structure = Structure(warpgroups, merged, depths, store, load, consumer, overlapped)
             yield structure
             if not free or not self.fits(structure, profile):
                 return

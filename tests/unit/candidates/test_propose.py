@@ -1,0 +1,121 @@
+"""Proposals: verified, different, ranked, repeatable; infeasible structures with reasons; the expert's choice among them."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.kernels.graphs import attention_graph, gemm_graph
+from solver.candidates import Proposals, propose, propose_family
+from solver.domain import DepthPin, Infeasible, KernelGraph, Pins, dumps
+from solver.profiles import load_profile
+from solver.simulate import BASELINES
+from solver.verify import verify
+
+H200 = load_profile("h200")
+GEMMS = [
+    ({"BM": bm, "BN": bn, "threads": 128 * w}, gemm_graph(8192, 8192, 8192, bm, bn, 64, 3, w))
+    for bm, bn, w in ((128, 256, 2), (256, 128, 2), (128, 128, 2), (128, 192, 2), (192, 192, 3))
+]
+ATTENTIONS = [
+    ({"BM": bm, "BN": bn, "threads": 128 * w}, attention_graph(4, 16, 8192, 128, bm, bn, depth, w))
+    for bm, bn, w, depth in ((128, 128, 2, 2), (192, 128, 3, 2), (128, 176, 2, 1))
+]
+
+
+@pytest.fixture(scope="module")
+def gemm() -> Proposals:
+    return propose_family(GEMMS, H200)
+
+
+@pytest.fixture(scope="module")
+def attention() -> Proposals:
+    return propose_family(ATTENTIONS, H200)
+
+
+def test_eight_verified_schedules_no_two_alike(gemm: Proposals, attention: Proposals) -> None:
+    for proposals, family in ((gemm, GEMMS), (attention, ATTENTIONS)):
+        assert len(proposals.candidates) == 8
+        assert len({c.id for c in proposals.candidates}) == 8
+        assert len({(c.variant, dumps(c.schedule)) for c in proposals.candidates}) == 8
+        for candidate in proposals.candidates:
+            assert verify(family[candidate.variant][1], H200, candidate.schedule) == ()
+            assert candidate.certificate.verified
+            assert candidate.params == family[candidate.variant][0]
+
+
+def test_best_forecast_first(gemm: Proposals, attention: Proposals) -> None:
+    for proposals in (gemm, attention):
+        times = [candidate.forecast_ns for candidate in proposals.candidates]
+        assert times == sorted(times)
+        assert all(c.simulation is not None and c.simulation.nanoseconds == c.forecast_ns for c in proposals.candidates)
+
+
+def test_several_variants_or_widths_are_among_them(gemm: Proposals, attention: Proposals) -> None:
+    for proposals in (gemm, attention):
+        assert len({(c.variant, c.structure["consumer_warpgroups"]) for c in proposals.candidates}) >= 3
+
+
+def test_the_experts_gemm_is_among_them(gemm: Proposals) -> None:
+    found = [
+        c
+        for c in gemm.candidates
+        if (c.params["BM"], c.params["BN"], c.structure["consumer_warpgroups"], c.structure["registers"])
+        == (128, 256, "2", "24/240")
+        and {p.depth for p in c.schedule.pipelines if set(p.buffers) & {"As", "Bs"}} == {3}
+    ]
+    assert found
+    assert found[0].schedule.role("consumer").registers_per_thread == 240
+
+
+def test_the_experts_attention_is_among_them(attention: Proposals) -> None:
+    found = [
+        c
+        for c in attention.candidates
+        if (c.params["BM"], c.params["BN"], c.structure["consumer_warpgroups"], c.structure["registers"])
+        == (192, 128, "3", "24/160")
+    ]
+    assert found
+    assert {p.depth for p in found[0].schedule.pipelines if set(p.buffers) & {"Ks", "Vs"}} == {2}
+
+
+def test_baselines_are_listed_apart_for_every_variant(gemm: Proposals) -> None:
+    assert [(b.variant, b.kind) for b in gemm.baselines] == [(i, kind) for i in range(5) for kind in BASELINES]
+    assert all(baseline.forecast_ns > 0 for baseline in gemm.baselines)
+
+
+def test_what_memory_cannot_hold_is_refused_with_the_numbers(gemm: Proposals) -> None:
+    refused = [r for r in gemm.rejected if r.variant == 0 and isinstance(r.verdict, Infeasible)]
+    conflict = refused[0].verdict.conflicts[0]  # type: ignore[union-attr]  # filtered above
+    assert conflict.family == "shared_memory"
+    assert "262,144 of 232,448 bytes" in conflict.message
+    assert conflict.relaxation == "depth 3"
+
+
+def test_equal_requests_get_equal_answers() -> None:
+    family = GEMMS[:2]
+    first, second = propose_family(family, H200, count=3), propose_family(family, H200, count=3)
+    assert [dumps(c.schedule) for c in first.candidates] == [dumps(c.schedule) for c in second.candidates]
+    assert first == second
+
+
+def test_pins_are_kept_by_every_candidate() -> None:
+    graph = ATTENTIONS[0][1]
+    pins = Pins(depths=(DepthPin("Ks", 1), DepthPin("Vs", 2)), consumer_warpgroups=2)
+    proposals = propose(graph, H200, count=3, pins=pins)
+    assert proposals.candidates
+    for candidate in proposals.candidates:
+        depths = {name: p.depth for p in candidate.schedule.pipelines for name in p.buffers}
+        assert (depths["Ks"], depths["Vs"]) == (1, 2)
+        assert candidate.schedule.role("consumer").warps == 8
+
+
+def test_pins_that_nothing_satisfies_give_no_candidate_and_a_reason() -> None:
+    proposals = propose(GEMMS[0][1], H200, count=2, pins=Pins(depths=(DepthPin("As", 9), DepthPin("Bs", 9))))
+    assert proposals.candidates == ()
+    assert any(isinstance(r.verdict, Infeasible) for r in proposals.rejected)
+
+
+def test_pins_of_the_kernel_itself_count_too() -> None:
+    graph: KernelGraph = replace(GEMMS[0][1], pins=Pins(consumer_warpgroups=2, merged_pipelines=True))
+    proposals = propose(graph, H200, count=2)
+    assert {c.structure["pipelines"] for c in proposals.candidates} == {"merged"}
