@@ -11,12 +11,13 @@ import httpx
 from service.candidates.schemas import CandidateView
 from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
 from service.pages import Page
-from service.profiles.schemas import ProfileSummary, ProfileView
-from service.results.schemas import LookupAnswer, LookupRequest, ResultView
+from service.profiles.schemas import ProfileSummary, ProfileUpload, ProfileView
+from service.results.schemas import LookupAnswer, LookupRequest, RefreshAnswer, RefreshRequest, ResultView
 from service.solve.schemas import SolveAnswer, SolveRequest
 from warpwright.client import calls
 from warpwright.client.calls import Call
-from warpwright.client.transport import Connection, answer_of, retry_delay, unreachable
+from warpwright.client.sse import EventLines
+from warpwright.client.transport import DELAYS, STREAM_TIMEOUT, Connection, answer_of, retry_delay, unreachable
 
 __all__ = ["AsyncClient"]
 
@@ -112,6 +113,45 @@ class AsyncClient:
     async def cancel(self, job_id: str) -> JobView:
         """Asks a job to end; what is known by then stays."""
         return await self.send(calls.cancel_job(job_id))
+
+    async def delete(self, job_id: str) -> None:
+        """Removes an ended job with its candidates and events."""
+        await self.send(calls.delete_job(job_id))
+
+    async def refresh(self, request: RefreshRequest) -> RefreshAnswer:
+        """Tunes stale results again; the old ones stay until they are deleted."""
+        return await self.send(calls.refresh(request))
+
+    async def upload_profile(self, upload: ProfileUpload) -> ProfileView:
+        """Stores a hardware profile of the user's own."""
+        return await self.send(calls.upload_profile(upload))
+
+    async def events(self, job_id: str, *, after: int = 0) -> AsyncIterator[EventView]:
+        """A job's events as they happen, until it has ended; a lost connection is taken up again where it broke."""
+        lines = EventLines(after)
+        attempt = 0
+        while True:
+            request = self.connection.request(self._http, calls.job_events(job_id, lines.headers))
+            request.extensions["timeout"] = STREAM_TIMEOUT
+            try:
+                response = await self._http.send(request, stream=True)
+                try:
+                    if not response.is_success:
+                        await response.aread()
+                        answer_of(response, calls.job_events(job_id, {}))
+                    async for line in response.aiter_lines():
+                        event = lines.feed(line)
+                        if event is not None:
+                            attempt = 0
+                            yield event
+                    return
+                finally:
+                    await response.aclose()
+            except httpx.TransportError as error:
+                if attempt >= self.connection.retries:
+                    raise unreachable(self.connection.base_url, error) from error
+                await asyncio.sleep(DELAYS[min(attempt, len(DELAYS) - 1)])
+                attempt += 1
 
     async def tell(self, job_id: str, results: Mapping[str, Any]) -> JobView:
         """Tells a job what a bundle's measuring gave."""

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from service.candidates.schemas import CandidateView
 from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
 from service.pages import Page
-from service.profiles.schemas import ProfileSummary, ProfileView
-from service.results.schemas import LookupAnswer, LookupRequest, ResultView
+from service.profiles.schemas import ProfileSummary, ProfileUpload, ProfileView
+from service.results.schemas import LookupAnswer, LookupRequest, RefreshAnswer, RefreshRequest, ResultView
 from service.solve.schemas import SolveAnswer, SolveRequest
 from solver.domain import digest_bytes
 from warpwright.errors import ServerError
@@ -85,6 +85,16 @@ def cancel_job(job_id: str) -> Call[JobView]:
     return Call("POST", f"/v1/jobs/{quote(job_id, safe='')}:cancel", model(JobView))
 
 
+def delete_job(job_id: str) -> Call[None]:
+    """Removes an ended job with its candidates and events."""
+    return Call("DELETE", f"/v1/jobs/{quote(job_id, safe='')}", lambda answer: None)
+
+
+def job_events(job_id: str, headers: Mapping[str, str]) -> Call[None]:
+    """A stream of a job's events; the clients read it line by line."""
+    return Call("GET", f"/v1/jobs/{quote(job_id, safe='')}/events", lambda answer: None, headers=headers)
+
+
 def tell(job_id: str, results: Mapping[str, Any]) -> Call[JobView]:
     """Results of a bundle, for the job that it came from; telling the same twice changes nothing."""
     return Call("POST", f"/v1/jobs/{quote(job_id, safe='')}:tell", model(JobView), json=dict(results))
@@ -106,6 +116,17 @@ def lookup(request: LookupRequest) -> Call[LookupAnswer]:
 def results(params: Mapping[str, Parameter]) -> Call[Page[ResultView]]:
     """A page of stored results."""
     return Call("GET", "/v1/results", page(ResultView), params=params)
+
+
+def refresh(request: RefreshRequest) -> Call[RefreshAnswer]:
+    """Tunes stale results again."""
+    body = request.model_dump(mode="json", exclude_unset=True)
+    return Call("POST", "/v1/results:refresh", model(RefreshAnswer), json=body)
+
+
+def upload_profile(upload: ProfileUpload) -> Call[ProfileView]:
+    """Stores a profile; the same numbers are the same profile, however often they are sent."""
+    return Call("POST", "/v1/profiles", model(ProfileView), json=upload.model_dump(mode="json", exclude_unset=True))
 
 
 def solve(request: SolveRequest) -> Call[SolveAnswer]:

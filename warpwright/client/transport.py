@@ -10,7 +10,7 @@ import httpx
 from warpwright.client.calls import Answer, Call
 from warpwright.errors import ServerError, ServerUnreachable
 
-__all__ = ["Connection", "answer_of", "retry_delay", "unreachable"]
+__all__ = ["DELAYS", "STREAM_TIMEOUT", "Connection", "answer_of", "retry_delay", "unreachable"]
 
 T = TypeVar("T")
 
@@ -19,6 +19,8 @@ RETRY_STATUS = frozenset({429, 503})
 DELAYS = (0.2, 1.0, 3.0)
 """Seconds before the first, second and third repetition."""
 LONGEST_DELAY = 30.0
+STREAM_TIMEOUT = {"connect": 10.0, "read": 60.0, "write": 10.0, "pool": 10.0}
+"""Of event streams: the server gives a sign of life more often than this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The client: typed answers, problem documents as errors, repetition only where it is harmless."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
@@ -154,3 +154,47 @@ def test_both_clients_have_the_same_methods() -> None:
 def test_calls_parse_what_they_are_given() -> None:
     call = Call("GET", "/", lambda answer: answer.status)
     assert call.parse(Answer(204, b"")) == 204
+
+
+STREAM = (
+    b"retry: 1000\n\n"
+    b'id: 1\nevent: state\ndata: {"number": 1, "at": "2026-01-01T00:00:00+00:00", "attempt": 1, "state": "solving"}\n\n'
+    b": still here\n\n"
+    b'id: 2\nevent: proposed\ndata: {"number": 2, "at": "2026-01-01T00:00:01+00:00", "attempt": 1, "total": 7}\n\n'
+)
+
+
+class Broken(httpx.SyncByteStream):
+    """A stream that gives its bytes and then loses the connection."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.data
+        raise httpx.ReadError("connection lost")
+
+
+def test_events_are_read_as_they_happen() -> None:
+    events = list(client(lambda request: httpx.Response(200, content=STREAM)).events("job_1"))
+    assert [(event.number, event.kind) for event in events] == [(1, "state"), (2, "proposed")]
+    assert events[1].data == {"total": 7}
+
+
+def test_a_broken_stream_goes_on_where_it_broke() -> None:
+    resumed: list[str | None] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        resumed.append(request.headers.get("Last-Event-ID"))
+        if len(resumed) == 1:
+            return httpx.Response(200, stream=Broken(STREAM[: STREAM.index(b": still")]))
+        return httpx.Response(200, content=STREAM[STREAM.index(b"id: 2") :])
+
+    assert [event.number for event in client(handler).events("job_1")] == [1, 2]
+    assert resumed == [None, "1"]
+
+
+def test_a_stream_of_an_unknown_job_is_an_error() -> None:
+    problem = {"code": "job-not-found", "detail": "no such job"}
+    with pytest.raises(ServerError, match="no such job"):
+        list(client(lambda request: httpx.Response(404, json=problem)).events("job_1"))
