@@ -4,7 +4,7 @@ They are what an "infeasible" is held against. A solver bug that hides all sched
 the placement alone and judged by the verifier alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from solver.domain.kernel import ROOT
 from solver.domain.schedule import (
@@ -23,34 +23,44 @@ from solver.problem import CONSUMER, WarpProblem
 from solver.structure import Structure, structure_of
 from solver.wgmma import WARPGROUP
 
-__all__ = ["baselines"]
+__all__ = ["baselines", "simple_schedule"]
 
 REGISTER_PAIRS = ((24, 240), (24, 160), (40, 232), (0, 0))
 """Budgets of helpers and consumer that libraries use for one, two and three consumer warpgroups."""
+
+
+Protected = tuple[Pipeline, tuple[int, ...]]
+"""A pipeline with the channels it protects, by index."""
 
 
 def baselines(problem: WarpProblem) -> Iterator[WarpSchedule]:
     """Simple schedules for each width and register pair, with the pinned depths."""
     structure = structure_of(problem)
     own = max(problem.graph.threads // 128, 1)
-    widths = dict.fromkeys([problem.pins.consumer_warpgroups or own, own, 1, 2, 3, 4])
-    for groups in widths:
+    depths = {pin.buffer: pin.depth for pin in problem.pins.depths}
+    pipelines = [
+        (Pipeline(f"{channel.name}_{n}", (channel.buffer,), depths.get(channel.buffer, 1)), (n,))
+        for n, channel in enumerate(structure.channels)
+    ]
+    for groups in dict.fromkeys([problem.pins.consumer_warpgroups or own, own, 1, 2, 3, 4]):
         for helper, consumer in REGISTER_PAIRS:
-            yield _baseline(problem, structure, groups, helper, consumer)
+            yield simple_schedule(problem, groups, helper, consumer, pipelines)
 
 
-def _baseline(problem: WarpProblem, structure: Structure, groups: int, helper: int, consumer: int) -> WarpSchedule:
+def simple_schedule(
+    problem: WarpProblem, groups: int, helper: int, consumer: int, pipelines: Sequence[Protected]
+) -> WarpSchedule:
+    """A schedule in source order with these pipelines, this many consumer warpgroups and these budgets.
+
+    Nothing says that it is legal; the verifier does.
+    """
+    structure = structure_of(problem)
     roles, ahead = [], 0
     for name in structure.roles:
         warps = WARPGROUP * groups if name == CONSUMER else default_warps(problem, structure, name)
         lo = -(-ahead // WARPGROUP) * WARPGROUP if warps >= WARPGROUP else ahead
         roles.append(Role(name, lo, lo + warps, consumer if name == CONSUMER else helper))
         ahead = lo + warps
-    depth_pins = {pin.buffer: pin.depth for pin in problem.pins.depths}
-    pipelines = tuple(
-        Pipeline(f"{channel.name}_{n}", (channel.buffer,), depth_pins.get(channel.buffer, 1))
-        for n, channel in enumerate(structure.channels)
-    )
     programs = []
     for scope in [ROOT, *(scope.id for scope in problem.graph.scopes if scope.id != ROOT)]:
         bodies = tuple(
@@ -60,25 +70,26 @@ def _baseline(problem: WarpProblem, structure: Structure, groups: int, helper: i
         )
         if bodies:
             programs.append(ScopeProgram(scope, bodies))
-    return WarpSchedule(-(-max(ahead, 1) // WARPGROUP) * WARPGROUP, tuple(roles), pipelines, tuple(programs))
+    num_warps = -(-max(ahead, 1) // WARPGROUP) * WARPGROUP
+    return WarpSchedule(num_warps, tuple(roles), tuple(pipeline for pipeline, _ in pipelines), tuple(programs))
 
 
-def _body(structure: Structure, pipelines: tuple[Pipeline, ...], scope: str, role: str) -> tuple[Instruction, ...]:
-    body: list[Instruction] = []
+def _body(structure: Structure, pipelines: Sequence[Protected], scope: str, role: str) -> tuple[Instruction, ...]:
     items = structure.body(scope, role)
-    held = [
-        (pipeline.name, role == channel.producer, channel.writes if role == channel.producer else channel.reads)
-        for channel, pipeline in zip(structure.channels, pipelines, strict=True)
-        if channel.scope == scope and role in (channel.producer, channel.consumer)
-    ]
-    for item in items:
-        for name, producing, touching in held:
-            if item == touching[0]:
-                kind = SyncKind.PRODUCER_ACQUIRE if producing else SyncKind.CONSUMER_WAIT
-                body.append(Sync(kind, name))
-        body.append(OpRef(item))
-        for name, producing, touching in held:
-            if item == touching[-1]:
-                kind = SyncKind.PRODUCER_COMMIT if producing else SyncKind.CONSUMER_RELEASE
-                body.append(Sync(kind, name))
+    before: dict[int, list[Sync]] = {n: [] for n in range(len(items))}
+    after: dict[int, list[Sync]] = {n: [] for n in range(len(items))}
+    for pipeline, members in pipelines:
+        channels = [structure.channels[n] for n in members]
+        if channels[0].scope != scope or role not in (channels[0].producer, channels[0].consumer):
+            continue
+        producing = role == channels[0].producer
+        touching = {item for channel in channels for item in (channel.writes if producing else channel.reads)}
+        places = [n for n, item in enumerate(items) if item in touching]
+        opening = SyncKind.PRODUCER_ACQUIRE if producing else SyncKind.CONSUMER_WAIT
+        closing = SyncKind.PRODUCER_COMMIT if producing else SyncKind.CONSUMER_RELEASE
+        before[places[0]].append(Sync(opening, pipeline.name))
+        after[places[-1]].append(Sync(closing, pipeline.name))
+    body: list[Instruction] = []
+    for n, item in enumerate(items):
+        body += [*before[n], OpRef(item), *after[n]]
     return tuple(body)

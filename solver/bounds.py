@@ -21,12 +21,18 @@ from solver.wgmma import WARPGROUP
 __all__ = ["lower_bounds"]
 
 
-def lower_bounds(problem: WarpProblem) -> dict[str, tuple[Bound, ...]]:
-    """Bounds of every loop's interval, the largest first; innermost loops come first, as in :func:`loops_by_weight`."""
+def lower_bounds(problem: WarpProblem, consumer_warpgroups: int | None = None) -> dict[str, tuple[Bound, ...]]:
+    """Bounds of every loop's interval, the largest first; innermost loops come first, as in :func:`loops_by_weight`.
+
+    Args:
+        problem: The closed problem.
+        consumer_warpgroups: Bounds of the schedules of this width only; of every legal width when None.
+    """
     structure = structure_of(problem)
+    widths = legal_widths(problem, structure) if consumer_warpgroups is None else (consumer_warpgroups,)
     found: dict[str, tuple[Bound, ...]] = {}
     for scope in loops_by_weight(problem):
-        by_width = [_bounds(problem, structure, scope, groups, found) for groups in legal_widths(problem, structure)]
+        by_width = [_bounds(problem, structure, scope, groups, found) for groups in widths]
         # The search may take any legal width, so a bound holds only when it holds for the best of them.
         best = min(by_width, key=lambda bounds: bounds[0].cycles)
         found[scope] = tuple(sorted(best, key=lambda bound: -bound.cycles))

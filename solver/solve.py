@@ -29,7 +29,7 @@ from solver.objective import objectives
 from solver.problem import WarpProblem
 from solver.reading import Reading
 from solver.timing import loop_times
-from solver.verify import expected, violations
+from solver.verify import bounds_of, expected, violations
 
 __all__ = ["build_model", "solve"]
 
@@ -100,12 +100,11 @@ def _certificate(
     reading = Reading(problem, schedule)
     claims = expected(problem, schedule)
     times = loop_times(reading)
-    bounds = lower_bounds(problem)
     interval = times[0].interval if times else None
-    known = bounds[times[0].scope] if times else (Bound(0, "time:no loop"),)
+    known = bounds_of(problem, schedule) or (Bound(0, "time:no loop"),)
     lower = known[0]
     if interval is not None and lower.cycles < interval and result.status is EngineStatus.OPTIMAL:
-        lower = Bound(interval, f"search:{name} proved that no schedule has a shorter interval")
+        lower = Bound(interval, f"search:{name} proved that no schedule of this width is shorter")
     return Certificate(
         initiation_interval_cycles=interval,
         lower_bound=lower,

@@ -103,8 +103,8 @@ def _rule(problem: WarpProblem, op: Op) -> str | None:
         return pinned[0]
     if op.kind in (OpKind.TMA_LOAD, OpKind.ASYNC_LOAD):
         return LOAD
-    if op.gemm is not None and op.gemm.c_memory is Memory.TENSOR:
-        return MMA
+    if op.gemm is not None:
+        return MMA if op.gemm.c_memory is Memory.TENSOR else CONSUMER
     if op.kind is OpKind.TMA_STORE and problem.pins.store_role:
         return STORE
     memories = {problem.graph.buffer(access.buffer).memory for access in op.writes}
@@ -140,6 +140,16 @@ def _place(problem: WarpProblem) -> tuple[dict[str, tuple[str, ...]], list[Confl
             conflicts.append(Conflict("hand_offs", message, "place its users in one role", op.id))
             where = {CONSUMER} if CONSUMER in where else {min(where, key=ROLES.index)}
         roles[op.id] = where
+    for op in ops:
+        for name in _private_needs(problem, op):
+            for source in producers.get(name, ()):
+                missing = sorted(roles[op.id] - roles[source.id])
+                if missing and not name.startswith("$") and name in {access.buffer for access in op.reads}:
+                    message = (
+                        f"{missing[0]} reads {name} in {op.id}, but {source.id} fills another role's instance of it"
+                    )
+                    relaxation = f"place {op.id} in {sorted(roles[source.id])[0]}"
+                    conflicts.append(Conflict("hand_offs", message, relaxation, op.id))
     return {op.id: tuple(sorted(roles[op.id], key=ROLES.index)) for op in ops}, conflicts
 
 
