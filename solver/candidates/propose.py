@@ -117,8 +117,6 @@ def propose_family(
             overlapped += structure.overlapped
             if structure.overlapped and overlapped > OVERLAPPED:
                 continue
-            if not structure.overlapped and verify(graph, profile, sketch(spaces[variant], structure)):
-                continue
         outcome = _solve(graph, profile, structure, pins or Pins(), engine, budget)
         if isinstance(outcome, Rejected):
             rejected.append(replace(outcome, params=dict(params), variant=variant))
@@ -180,7 +178,13 @@ def _rank(
             forecast = place.forecast_ns if same_program else _forecast(space, neighbour, profile)
             if forecast is not None:
                 seen[place.variant, neighbour] = _Ranked(forecast, place.variant, neighbour)
-    return sorted(seen.values(), key=_order), beyond
+    legal = [place for place in seen.values() if _promising(spaces[place.variant], place.structure, profile)]
+    return sorted(legal, key=_order), beyond
+
+
+def _promising(space: Space, structure: Structure, profile: HardwareProfile) -> bool:
+    """Whether the structure's sketch passes the verifier; overlap, which a sketch does not have, is left to the solver."""
+    return structure.overlapped or not verify(space.graph, profile, sketch(space, structure))
 
 
 def _leaders(coarse: Sequence[_Ranked]) -> list[_Ranked]:
