@@ -13,6 +13,7 @@ class EventLines:
 
     def __init__(self, after: int = 0) -> None:
         self.last = after
+        self._number = after
         self._kind = ""
         self._data: list[str] = []
 
@@ -25,7 +26,9 @@ class EventLines:
         """The event that this line completes, if it completes one; comments and heartbeats complete none."""
         if line:
             name, _, value = line.partition(":")
-            if name == "event":
+            if name == "id" and value.strip().isdigit():
+                self._number = int(value)
+            elif name == "event":
                 self._kind = value.strip()
             elif name == "data":
                 self._data.append(value.removeprefix(" "))
@@ -33,8 +36,10 @@ class EventLines:
         if not self._data:
             return None
         body = json.loads("\n".join(self._data))
+        if body.get("number") == self._number:  # a candidate's event has the candidate's own number here
+            del body["number"]
         event = EventView(
-            number=int(body.pop("number")),
+            number=self._number,
             kind=self._kind,
             at=datetime.fromisoformat(body.pop("at")),
             attempt=int(body.pop("attempt")),
