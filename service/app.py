@@ -30,7 +30,8 @@ from service.results.endpoints import router as results
 from service.results.hot import HotLookup
 from service.settings import Settings
 from service.solve.endpoints import router as solve
-from service.tokens import repository as tokens
+from service.tokens import repository as token_rows
+from service.tokens.endpoints import router as tokens
 from service.tokens.service import TokenCheck
 from service.tuning.toolchain import Toolchain
 from service.version import API_VERSION
@@ -89,7 +90,7 @@ def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None 
     )
     app.state.streams = StreamCount()
     problems.install(app)
-    for router in (jobs, candidates, results, solve, artifacts, profiles, health):
+    for router in (jobs, candidates, results, solve, artifacts, profiles, tokens, health):
         app.include_router(router)
     app.include_router(dashboard, include_in_schema=False)
     app.mount("/static", static_files)
@@ -103,7 +104,7 @@ def _start(settings: Settings, toolchain: Toolchain | None) -> Context:
     database = Database(settings.url)
     upgrade(database)
     database.write(seed)
-    if settings.tokens_required and database.read(tokens.active_count) == 0:
+    if settings.tokens_required and database.read(token_rows.active_count) == 0:
         database.close()
         raise TokensMissing(
             f"listening on {settings.host} needs a token: make one with 'warpwright token create', or bind to 127.0.0.1"

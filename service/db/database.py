@@ -8,9 +8,10 @@ Write transactions that lose a lock or a serialisation race are run again as a w
 """
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,6 +46,8 @@ class Database:
         self.url = make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(url) if self.is_sqlite else _postgresql(url, pool_size)
+        # SQLite's busy handler sleeps and tries again; threads of one process queue here instead and lose no time.
+        self._writer: AbstractContextManager[object] = threading.Lock() if self.is_sqlite else nullcontext()
 
     def write(self, work: Callable[[WriteSession], ResultT]) -> ResultT:
         """Run ``work`` in one write transaction and commit; roll back on any exception.
@@ -57,6 +60,7 @@ class Database:
         for attempt in range(ATTEMPTS):
             try:
                 with (
+                    self._writer,
                     Session(self.engine.execution_options(write=True), expire_on_commit=False) as session,
                     session.begin(),
                 ):

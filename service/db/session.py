@@ -5,9 +5,9 @@ session and never see its end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar, TypeVarTuple
+from typing import Any, TypeVar, TypeVarTuple, cast
 
-from sqlalchemy import Executable, Result, Row, ScalarResult, Select
+from sqlalchemy import Executable, Result, Row, ScalarResult, Select, Table
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
@@ -67,9 +67,11 @@ class WriteSession(ReadSession):
         if not rows:
             return 0
         sqlite = self._session.get_bind().dialect.name == "sqlite"
-        statement = (sqlite_insert if sqlite else postgresql_insert)(model).values(list(rows))
-        result = self._session.execute(statement.on_conflict_do_nothing())
-        return int(getattr(result, "rowcount", 0))
+        table = cast(Table, model.__table__)
+        statement = (sqlite_insert if sqlite else postgresql_insert)(table).values(list(rows))
+        # Counted by what comes back: drivers do not agree on the row count of such a statement.
+        inserted = statement.on_conflict_do_nothing().returning(*table.primary_key.columns)
+        return len(self._session.execute(inserted).all())
 
     def refresh(self, record: object) -> None:
         """Read a record again, after a statement changed its row."""

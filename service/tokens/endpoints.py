@@ -1,0 +1,46 @@
+"""Tokens over HTTP, for administrators."""
+
+from fastapi import APIRouter
+
+from service.bodies import StrictRoute
+from service.context import ContextDep
+from service.db import WriteSession
+from service.errors import NotFound
+from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from service.tokens import repository
+from service.tokens.access import AdminCaller
+from service.tokens.schemas import NewToken, TokenRequest, TokenView
+from service.tokens.service import create
+
+router = APIRouter(prefix="/v1/tokens", tags=["tokens"], route_class=StrictRoute)
+
+
+@router.post("", status_code=201, response_model=NewToken)
+def create_token(body: TokenRequest, context: ContextDep, caller: AdminCaller) -> NewToken:
+    """Make a token; its secret is in this answer and nowhere else."""
+
+    def work(session: WriteSession) -> NewToken:
+        token, secret = create(session, body.name, body.scopes)
+        return NewToken(**TokenView.model_validate(token).model_dump(), secret=secret)
+
+    return context.database.write(work)
+
+
+@router.get("", response_model=Page[TokenView])
+def list_tokens(
+    context: ContextDep, caller: AdminCaller, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+) -> Page[TokenView]:
+    """All tokens, without their secrets."""
+    after = str(decode_cursor(cursor, str)[0]) if cursor is not None else None
+    with context.database.reading() as session:
+        rows, more = page_of(repository.all_tokens(session, limit + 1, after), limit)
+        return Page(
+            items=[TokenView.model_validate(row) for row in rows], next=encode_cursor(rows[-1].id) if more else None
+        )
+
+
+@router.delete("/{token_id}", status_code=204)
+def revoke_token(token_id: str, context: ContextDep, caller: AdminCaller) -> None:
+    """Revoke a token; it is refused everywhere within seconds."""
+    if not context.database.write(lambda session: repository.revoke(session, token_id)):
+        raise NotFound(f"no active token {token_id[:40]!r}", code="token-unknown-id")

@@ -1,0 +1,137 @@
+"""Tokens: none needed on loopback, nothing without one elsewhere; scopes; only hashes are kept."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import select
+
+from service.app import TokensMissing, create_app
+from service.db import Database, WriteSession
+from service.db.migrate import upgrade
+from service.db.models import Token
+from service.settings import Settings, is_loopback
+from service.testing import StandInToolchain, new_ir
+from service.testing.running import RunningService
+from service.tokens.schemas import Scope
+from service.tokens.service import create
+from tests.acceptance.service.conftest import settings_for
+
+
+@pytest.fixture
+def guarded(tmp_path: Any) -> Any:
+    """A service that thinks it is reachable from elsewhere, and one token of each scope."""
+    settings = settings_for(tmp_path, host="0.0.0.0")
+    database = Database(settings.url)
+    upgrade(database)
+
+    def make(session: WriteSession) -> dict[Scope, str]:
+        return {scope: create(session, scope.value, [scope])[1] for scope in Scope}
+
+    secrets = database.write(make)
+    database.close()
+    with RunningService(settings, toolchain=StandInToolchain()) as running:
+        yield running, secrets
+
+
+def bearer(secret: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {secret}"}
+
+
+def test_without_tokens_it_refuses_to_be_reachable(tmp_path: Any) -> None:
+    app = create_app(settings_for(tmp_path, host="0.0.0.0"), toolchain=StandInToolchain())
+
+    async def begin() -> None:
+        async with app.router.lifespan_context(app):
+            raise AssertionError("it started")
+
+    with pytest.raises(TokensMissing):
+        asyncio.run(begin())
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.1.2.3", True),
+        ("localhost", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("localhost.evil.example", False),
+        ("example.org", False),
+        ("", False),
+    ],
+)
+def test_what_counts_as_loopback(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+    assert Settings(host=host).tokens_required is not loopback
+
+
+def test_scopes(guarded: Any) -> None:
+    running, secrets = guarded
+    client: httpx.Client = running.client
+    body = {"ir": new_ir(), "profile": "h200"}
+    nobody = client.get("/v1/jobs")
+    assert (nobody.status_code, nobody.json()["code"]) == (401, "token-required")
+    assert nobody.headers["www-authenticate"] == "Bearer"
+    unknown = client.get("/v1/jobs", headers=bearer("ww_no"))
+    assert (unknown.status_code, unknown.json()["code"]) == (401, "token-unknown")
+    malformed = client.get("/v1/jobs", headers={"authorization": "Basic x"})
+    assert (malformed.status_code, malformed.json()["code"]) == (401, "token-malformed")
+    for scope, secret in secrets.items():
+        assert client.get("/v1/jobs", headers=bearer(secret)).status_code == 200
+        submitted = client.post("/v1/jobs", json=body, headers=bearer(secret)).status_code
+        assert (submitted in (200, 202)) is (scope in (Scope.TUNE, Scope.ADMIN))
+        assert (client.get("/v1/tokens", headers=bearer(secret)).status_code == 200) is (scope is Scope.ADMIN)
+    assert client.get("/healthz").status_code == 200
+
+
+def test_tokens_are_made_listed_and_revoked(guarded: Any) -> None:
+    running, secrets = guarded
+    client: httpx.Client = running.client
+    admin = bearer(secrets[Scope.ADMIN])
+    made = client.post("/v1/tokens", json={"name": "ci", "scopes": ["tune"]}, headers=admin).json()
+    assert made["secret"].startswith("ww_")
+    listed = client.get("/v1/tokens", headers=admin).json()["items"]
+    assert "secret" not in listed[0]
+    assert {token["name"] for token in listed} == {"read", "tune", "work", "admin", "ci"}
+    assert client.delete(f"/v1/tokens/{made['id']}", headers=admin).status_code == 204
+    assert client.get("/v1/jobs", headers=bearer(made["secret"])).status_code == 401
+    assert client.delete(f"/v1/tokens/{made['id']}", headers=admin).status_code == 404
+
+
+def test_only_a_hash_is_kept(guarded: Any) -> None:
+    running, secrets = guarded
+    with running.context.database.reading() as session:
+        rows = session.scalars(select(Token)).all()
+    kept = " ".join(f"{row.id} {row.hash} {row.name}" for row in rows)
+    assert all(secret not in kept for secret in secrets.values())
+
+
+def test_shared_work_stops_only_when_nobody_wants_it(guarded: Any) -> None:
+    running, secrets = guarded
+    client: httpx.Client = running.client
+    other = client.post(
+        "/v1/tokens", json={"name": "other", "scopes": ["tune"]}, headers=bearer(secrets[Scope.ADMIN])
+    ).json()["secret"]
+    body = {"ir": new_ir(schedules=1, faults={0: "hang"}), "profile": "h200"}
+    first = client.post("/v1/jobs", json=body, headers=bearer(secrets[Scope.TUNE])).json()
+    second = client.post("/v1/jobs", json=body, headers=bearer(other)).json()
+    assert first["id"] == second["id"]
+    path = f"/v1/jobs/{first['id']}"
+    assert client.post(f"{path}:cancel", headers=bearer(other)).json()["cancel_requested"] is False
+    assert client.post(f"{path}:cancel", headers=bearer(secrets[Scope.TUNE])).json()["cancel_requested"] is True
+    assert client.get(path, params={"wait": 10}, headers=bearer(other)).json()["state"] == "cancelled"
+
+
+def test_too_many_unfinished_jobs_of_one_owner(start: Any) -> None:
+    client = start(job_slots=0, max_queued_jobs=2).client
+    for _ in range(2):
+        assert client.post("/v1/jobs", json={"ir": new_ir(), "profile": "h200"}).status_code == 202
+    refused = client.post("/v1/jobs", json={"ir": new_ir(), "profile": "h200"})
+    assert (refused.status_code, refused.json()["code"]) == (429, "too-many-jobs")
+    assert int(refused.headers["retry-after"]) > 0

@@ -1,0 +1,106 @@
+"""Revisions: from empty, from the first with rows in it, no drift, four processes at once, one of them killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import inspect, select, text
+
+import service.db.models  # noqa: F401 - registers every table
+from service.db import Database
+from service.db.base import Base, now
+from service.db.migrate import SchemaOutdated, current_revision, head_revision, require_head, upgrade
+from service.db.models import Job, Profile
+from service.testing.postgresql import TemporaryPostgresql
+
+FIRST = "0001"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    if request.param == "sqlite":
+        made = Database(f"sqlite:///{tmp_path / 'empty.db'}")
+    else:
+        server: TemporaryPostgresql = request.getfixturevalue("postgresql")
+        made = Database(server.database())
+    yield made
+    made.close()
+
+
+def test_from_empty_to_head_without_drift(empty: Database) -> None:
+    assert current_revision(empty) is None
+    with pytest.raises(SchemaOutdated):
+        require_head(empty)
+    upgrade(empty)
+    require_head(empty)
+    with empty.connection() as connection:
+        differences = compare_metadata(
+            MigrationContext.configure(connection, opts={"compare_type": True}), Base.metadata
+        )
+    assert differences == []
+
+
+def test_again_changes_nothing(empty: Database) -> None:
+    upgrade(empty)
+    upgrade(empty)
+    assert current_revision(empty) == head_revision()
+
+
+def test_the_first_revision_with_rows_upgrades_and_keeps_them(empty: Database) -> None:
+    upgrade(empty, FIRST)
+    moment = now().isoformat()
+    with empty.engine.execution_options(write=True).begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO profiles (digest, name, title, family, arch, document, builtin, created_at)"
+                f" VALUES ('sha256:p', 'h200', 'H200', 'cuda', 'sm_90a', '{{}}', true, '{moment}')"
+            )
+        )
+        connection.execute(
+            text(
+                "INSERT INTO jobs (id, owner, name, state, priority, work_digest, profile_digest, request, trace_id,"
+                " created_at, updated_at, attempt, event_count, candidate_count, done, note, partial, stopped_by)"
+                f" VALUES ('job_1', '', 'old', 'building', 0, 'sha256:w', 'sha256:p', '{{}}', '', '{moment}', '{moment}',"
+                " 1, 0, 0, 0, '', false, '')"
+            )
+        )
+    upgrade(empty)
+    with empty.reading() as session:
+        job = session.scalars(select(Job)).one()
+        assert (job.name, job.state) == ("old", "building")
+        assert session.scalars(select(Profile.name)).one() == "h200"
+
+
+SCRIPT = """
+import sys, time
+from service.db import Database
+from service.db.migrate import upgrade
+upgrade(Database(sys.argv[1]))
+"""
+
+
+def test_four_processes_at_once_and_one_killed_migrate_exactly_once(empty: Database) -> None:
+    upgrade(empty, FIRST)
+    url = empty.url.render_as_string(hide_password=False)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    processes = [subprocess.Popen([sys.executable, "-c", SCRIPT, url], env=environment) for _ in range(4)]
+    time.sleep(0.5)
+    processes[0].send_signal(signal.SIGKILL)
+    codes = [process.wait(timeout=60) for process in processes]
+    assert codes[1:] == [0, 0, 0]
+    require_head(empty)
+    with empty.connection() as connection:
+        assert {"results", "tokens", "batches", "workers"} <= set(inspect(connection).get_table_names())
+
+
+def test_revisions_import_no_models() -> None:
+    folder = Path(__file__).parents[3] / "migrations" / "versions"
+    for path in folder.glob("0*.py"):
+        assert "service" not in path.read_text(), path.name
