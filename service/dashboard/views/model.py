@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 from sqlalchemy import func, select
 
@@ -12,7 +13,8 @@ from service.db.models import Candidate, Job, JobState
 
 __all__ = ["Agreement", "Miss", "ModelPage", "kendall_tau", "model_page", "top_fraction"]
 
-RECENT_JOBS = 200
+RECENT_JOBS = 50
+MEASURED_ROWS = 2500
 TOP = 8
 SHOWN_MISSES = 20
 
@@ -43,6 +45,16 @@ class Miss:
 
 
 @dataclass(frozen=True, slots=True)
+class _Timed:
+    """The few columns of a measured candidate that the page needs; whole rows carry schedules and reports."""
+
+    key: str
+    kind: str
+    forecast_ns: float
+    measured_ns: float
+
+
+@dataclass(frozen=True, slots=True)
 class ModelPage:
     """The model page, over the last jobs that measured something."""
 
@@ -59,21 +71,28 @@ def model_page(session: ReadSession) -> ModelPage:
     jobs = session.scalars(
         select(Job).where(Job.state == JobState.DONE).order_by(Job.ended_at.desc()).limit(RECENT_JOBS)
     ).all()
-    by_job: dict[str, list[Candidate]] = {}
-    measured = select(Candidate).where(
+    by_job: dict[str, list[_Timed]] = {}
+    measured = select(
+        Candidate.job_id,
+        Candidate.key,
+        Candidate.kind,
+        Candidate.forecast_ns,
+        Candidate.measured_ns,
+    ).where(
         Candidate.job_id.in_([job.id for job in jobs]),
         Candidate.outcome == "measured",
         Candidate.measured_ns.is_not(None),
         Candidate.forecast_ns.is_not(None),
     )
-    for row in session.scalars(measured.limit(5000)):
-        by_job.setdefault(row.job_id, []).append(row)
+    for row in session.rows(measured.limit(MEASURED_ROWS)):
+        timed = _Timed(row.key, row.kind, row.forecast_ns or 0.0, row.measured_ns or 0.0)
+        by_job.setdefault(row.job_id, []).append(timed)
     agreements, misses = [], []
     for job in jobs:
         rows = by_job.get(job.id, [])
         if len(rows) < 2:
             continue
-        pairs = [(row.forecast_ns or 0.0, row.measured_ns or 0.0) for row in rows]
+        pairs = [(timed.forecast_ns, timed.measured_ns) for timed in rows]
         agreements.append(Agreement(job.id, job.name, len(rows), kendall_tau(pairs), top_fraction(pairs)))
         misses += _misses(job, rows)
     refused = session.rows(
@@ -94,7 +113,7 @@ def model_page(session: ReadSession) -> ModelPage:
     misses.sort(key=lambda miss: -max(miss.ratio, 1 / miss.ratio))
     return ModelPage(
         agreements=agreements,
-        misses=misses[:SHOWN_MISSES],
+        misses=[_described(session, miss) for miss in misses[:SHOWN_MISSES]],
         false_feasible=sorted(((str(name), count) for name, count in refused), key=lambda item: -item[1]),
         impossible=families.most_common(),
     )
@@ -124,19 +143,26 @@ def top_fraction(pairs: Sequence[tuple[float, float]], count: int = TOP) -> floa
     return min(y for _, y in pairs) / min(y for _, y in chosen)
 
 
-def _misses(job: Job, rows: Sequence[Candidate]) -> list[Miss]:
-    ratios = sorted((row.measured_ns or 0.0) / (row.forecast_ns or 1.0) for row in rows)
-    median = ratios[len(ratios) // 2] or 1.0
+def _described(session: ReadSession, miss: Miss) -> Miss:
+    structure: dict[str, Any] = session.scalar(
+        select(Candidate.structure).where(Candidate.job_id == miss.job, Candidate.key == miss.key)
+    )
+    return replace(miss, structure=", ".join(f"{name} {value}" for name, value in structure.items()))
+
+
+def _misses(job: Job, rows: Sequence[_Timed]) -> list[Miss]:
+    ratios = sorted(row.measured_ns / row.forecast_ns for row in rows if row.forecast_ns)
+    median = (ratios[len(ratios) // 2] if ratios else 1.0) or 1.0
     return [
         Miss(
             job=job.id,
             key=row.key,
             name=job.name,
             kind=row.kind,
-            structure=", ".join(f"{name} {value}" for name, value in row.structure.items()),
-            forecast_ns=row.forecast_ns or 0.0,
-            measured_ns=row.measured_ns or 0.0,
-            ratio=(row.measured_ns or 0.0) / (row.forecast_ns or 1.0) / median,
+            structure="",
+            forecast_ns=row.forecast_ns,
+            measured_ns=row.measured_ns,
+            ratio=row.measured_ns / row.forecast_ns / median,
         )
         for row in rows
         if row.measured_ns and row.forecast_ns

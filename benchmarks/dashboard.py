@@ -1,0 +1,111 @@
+"""Page times of the dashboard with many stored candidates: ``python -m benchmarks.dashboard`` prints one JSON object.
+
+Fills a temporary SQLite database with ``--candidates`` rows (100,000 by default, 50 a job), starts a real server on a
+loopback port, and reports for every page the median of the server's own time to the first byte in milliseconds, beside the
+time of an empty page (``/login``) in the same run.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from service.db import WriteSession
+from service.db.base import now
+from service.db.models import Artifact, Candidate, Job, JobVariant, Kernel, Profile
+from service.settings import Settings
+from service.testing import StandInToolchain
+from service.testing.running import RunningService
+
+A_JOB = 50
+REPEATS = 9
+
+
+def fill(session: WriteSession, *, first: int, jobs: int) -> None:
+    """``jobs`` ended jobs with 50 measured candidates each, numbered from ``first``."""
+    profile = session.rows(Profile.__table__.select().where(Profile.name == "h200"))[0].digest
+    digest = "sha256:" + "0" * 64
+    file = {"digest": digest, "media_type": "application/json", "bytes": 2, "created_at": now(), "last_used_at": now()}
+    session.insert_missing(Artifact, [file])
+    for number in range(first, first + jobs):
+        job_id, ended = f"job_{number:012x}", now() - timedelta(minutes=number)
+        session.add(Kernel(ir_hash=f"ir:{number}", name=f"kernel {number % 97}"))
+        session.add(
+            Job(
+                id=job_id,
+                name=f"kernel {number % 97}",
+                state="done",
+                work_digest=f"w{number}",
+                profile_digest=profile,
+                request={},
+                started_at=ended - timedelta(seconds=40),
+                ended_at=ended,
+                created_at=ended - timedelta(minutes=1),
+                done=A_JOB,
+                total=A_JOB,
+                candidate_count=A_JOB,
+                ending="tuned",
+                best=f"c{number}-3",
+                note="measured",
+            )
+        )
+        session.add(JobVariant(job_id=job_id, number=0, params={}, text_digest=digest, ir_hash=f"ir:{number}"))
+        session.flush()
+        session.add_all(candidate(job_id, number, place, profile) for place in range(A_JOB))
+
+
+def candidate(job_id: str, number: int, place: int, profile: str) -> Candidate:
+    """One measured candidate with documents of a real one's size."""
+    kind = ("default", "role_based", "unspecialized")[place] if place < 3 else "scheduled"
+    time_ns = 1e5 * (1 + ((place * 7919 + number) % 101) / 100)
+    return Candidate(
+        job_id=job_id, key=f"c{number}-{place}", number=place + 1, attempt=1, variant=0, kind=kind, outcome="measured",
+        status="proven_optimal", forecast_ns=time_ns * 0.9, measured_ns=time_ns, schedule={"text": "x" * 2000},
+        certificate=None, structure={"depth": str(place % 5), "registers": "24/240"}, measurement={"median_ns": time_ns},
+        report={"registers": 168}, not_honoured=[], failure=None, seconds={}, ir_hash=f"ir:{number}", profile=profile,
+        toolchain="stand-in 1", constraint_set="1", protocol="gpu-1", verification="1", pins="none",
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Fill, ask, report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--candidates", type=int, default=100_000)
+    options = parser.parse_args()
+    jobs = max(1, options.candidates // A_JOB)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(data=Path(folder), slow_artifact_sync=False, job_slots=0)
+        with RunningService(settings, toolchain=StandInToolchain()) as running:
+            for first in range(0, jobs, 100):
+                count = min(100, jobs - first)
+                running.context.database.write(partial(fill, first=first, jobs=count))
+            pages = [
+                "/login",
+                "/",
+                "/jobs",
+                "/jobs?text=kernel+7",
+                f"/jobs/job_{0:012x}",
+                "/kernels",
+                "/results",
+                "/profiles",
+                "/model",
+            ]
+            times: dict[str, list[float]] = {page: [] for page in pages}
+            for _ in range(REPEATS):
+                for page in pages:
+                    began = time.perf_counter()
+                    answer = running.client.get(page)
+                    times[page].append(1000 * (time.perf_counter() - began))
+                    answer.raise_for_status()
+    report = {page: round(statistics.median(values), 1) for page, values in times.items()}
+    json.dump({"candidates": jobs * A_JOB, "median_ms": report, "worst_ms": max(report.values())}, sys.stdout, indent=1)
+    print()
+
+
+if __name__ == "__main__":
+    main()
