@@ -1,6 +1,6 @@
 """IR to kernel graph, through the frontend's child."""
 
-from lowering.children import Limits, Raised, Refused, Reply, Returned, run_task
+from lowering.children import ChildPool, Limits, Raised, Refused, Reply, Returned, run_task
 from solver.domain import ForeignCode, HardwareProfile, KernelGraph, NotApplicable, WarpwrightError, documents
 from warpwright.errors import KernelFileError
 
@@ -14,7 +14,7 @@ def read_graph(ir: str, profile: HardwareProfile) -> KernelGraph:
     return read_kernel(ir, profile)[0]
 
 
-def read_kernel(ir: str, profile: HardwareProfile) -> tuple[KernelGraph, str]:
+def read_kernel(ir: str, profile: HardwareProfile, *, pool: ChildPool | None = None) -> tuple[KernelGraph, str]:
     """The kernel as the solver sees it on this device, and its renaming-invariant hash.
 
     Raises:
@@ -22,7 +22,7 @@ def read_kernel(ir: str, profile: HardwareProfile) -> tuple[KernelGraph, str]:
         ForeignCode: the IR could run code that is not allowed.
         WarpwrightError: the IR is damaged, or the profile lacks a number.
     """
-    reply = run_task("frontend.read", {"ir": ir, "profile": documents.dump(profile)}, READ)
+    reply = run_task("frontend.read", {"ir": ir, "profile": documents.dump(profile)}, READ, pool=pool)
     if not isinstance(reply, Returned):
         raise reply_error(reply, "reading the IR")
     graph: KernelGraph = documents.load(KernelGraph, reply.value["graph"])

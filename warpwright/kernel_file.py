@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from lowering.children import ChildPool, Limits, Raised, Refused, Returned, TimedOut, run_task
 from warpwright.errors import KernelFileError
 
 __all__ = ["KernelFile", "KernelVariant", "parse_setting", "read_kernel_file"]
@@ -38,9 +39,13 @@ class KernelFile:
 
 
 def read_kernel_file(
-    path: str | Path, *, function: str | None = None, settings: Mapping[str, JsonValue] | None = None
+    path: str | Path,
+    *,
+    function: str | None = None,
+    settings: Mapping[str, JsonValue] | None = None,
+    pool: ChildPool | None = None,
 ) -> KernelFile:
-    """Reads ``FILE.py`` (in a child) or IR JSON.
+    """Reads ``FILE.py`` (in a child, of ``pool`` if one is given) or IR JSON.
 
     Raises:
         KernelFileError: with a stable code, the place, and for a file that raised, the user's own traceback.
@@ -50,7 +55,7 @@ def read_kernel_file(
         raise KernelFileError(f"there is no file {path}", code="kernel-file-missing", place=str(path))
     if path.suffix != ".py":
         return _read_ir(path)
-    return _read_python(path, function, dict(settings or {}))
+    return _read_python(path, function, dict(settings or {}), pool)
 
 
 def parse_setting(text: str) -> tuple[str, JsonValue]:
@@ -85,12 +90,12 @@ def _read_ir(path: Path) -> KernelFile:
     return KernelFile(path.stem, (KernelVariant(text),))
 
 
-def _read_python(path: Path, function: str | None, settings: dict[str, JsonValue]) -> KernelFile:
-    from lowering.children import Limits, Raised, Refused, Returned, TimedOut, run_task
-
+def _read_python(
+    path: Path, function: str | None, settings: dict[str, JsonValue], pool: ChildPool | None
+) -> KernelFile:
     payload = {"path": os.path.abspath(path), "function": function, "set": settings}
     limits = Limits(wall_seconds=READ_SECONDS, cpu_seconds=READ_SECONDS, memory_bytes=READ_MEMORY_BYTES)
-    reply = run_task("kernel_file.read", payload, limits)
+    reply = run_task("kernel_file.read", payload, limits, pool=pool)
     match reply:
         case Returned(value=value):
             variants = tuple(KernelVariant(entry["ir"], entry["params"]) for entry in value["variants"])

@@ -76,7 +76,9 @@ def build_locked(
     return tuple(built)
 
 
-def check_entry(entry: LockEntry, base: Path) -> tuple[KernelVariant, HardwareProfile]:
+def check_entry(
+    entry: LockEntry, base: Path, *, pool: ChildPool | None = None
+) -> tuple[KernelVariant, HardwareProfile]:
     """The entry's variant and profile, when nothing that it rests on has changed.
 
     Raises:
@@ -90,13 +92,13 @@ def check_entry(entry: LockEntry, base: Path) -> tuple[KernelVariant, HardwarePr
     profile = load_profile(entry.profile)
     if profile.digest != entry.profile_digest:
         raise LockError(f"the numbers of profile {entry.profile!r} have changed", code="lock-profile", place=place)
-    kernel = read_kernel_file(base / entry.file, function=entry.function, settings=entry.settings)
+    kernel = read_kernel_file(base / entry.file, function=entry.function, settings=entry.settings, pool=pool)
     variant = next((each for each in kernel.variants if dict(each.params) == dict(entry.params)), None)
     if variant is None:
         raise LockError(
             "the kernel file has no variant with the locked parameters any more", code="lock-variant", place=place
         )
-    graph, ir_hash = read_kernel(variant.ir, profile)
+    graph, ir_hash = read_kernel(variant.ir, profile, pool=pool)
     if ir_hash != entry.ir_hash:
         raise LockError("the kernel has changed since it was locked", code="lock-ir", place=place)
     if entry.schedule is not None and (broken := violations_of(graph, profile, entry.schedule)):
@@ -106,7 +108,7 @@ def check_entry(entry: LockEntry, base: Path) -> tuple[KernelVariant, HardwarePr
 
 
 def _build(entry: LockEntry, base: Path, out: Path, pool: ChildPool, source_only: bool) -> BuiltKernel:
-    variant, profile = check_entry(entry, base)
+    variant, profile = check_entry(entry, base, pool=pool)
     folder = out / f"{entry.kernel}-{entry.profile}"
     folder.mkdir(parents=True, exist_ok=True)
     ir, files = variant.ir, []
