@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.ranking import Entry, forecast, is_attention, kendall_tau, read_landscape
+from benchmarks.ranking import Entry, forecast, kendall_tau, read_landscape
 from solver.domain import HardwareProfile, Origin, Quantity, digest_text
 from solver.profiles import load_profile
 
@@ -68,8 +68,8 @@ def samples_of(paths: Sequence[Path]) -> list[Sample]:
     """
     result: list[Sample] = []
     for path in paths:
-        entries = read_landscape(path)
-        attention = is_attention(entries)
+        landscape = read_landscape(path)
+        entries, attention = landscape.entries, landscape.attention
         alike: dict[tuple[object, ...], list[Entry]] = {}
         for entry in entries:
             moved = entry.kind == "ws" and entry.a[9] > 0

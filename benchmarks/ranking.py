@@ -20,10 +20,14 @@ from solver.profiles import load_profile
 from solver.simulate import BaselineKind, Simulation, forecast_baseline, simulate
 from solver.simulate.assemble import assemble
 
-__all__ = ["Entry", "forecast", "kendall_tau", "read_landscape", "score", "top_fraction"]
+__all__ = ["Entry", "Landscape", "forecast", "kendall_tau", "read_landscape", "score", "top_fraction"]
 
 TOP = 8
 BASELINE_KINDS: dict[str, BaselineKind] = {"plain": "default", "role": "role_based", "nows": "unspecialized"}
+
+
+ATTENTION_LIBRARIES = {"cudnn", "flash2", "flash3", "sdpa"}
+GEMM_LIBRARIES = {"torch", "cublas"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +39,46 @@ class Entry:
     ms: float
 
 
-def read_landscape(path: Path) -> list[Entry]:
-    """Measured entries of a landscape file.
+@dataclass(frozen=True, slots=True)
+class Landscape:
+    """The measured entries of one file: all of one GEMM or of one attention."""
+
+    file: str
+    entries: tuple[Entry, ...]
+    attention: bool
+
+
+def read_landscape(path: Path) -> Landscape:
+    """The measured entries of a landscape file.
 
     Raises:
         ValueError: the file is no landscape.
     """
     rows = json.loads(path.read_text())
-    if not isinstance(rows, list):
-        raise ValueError(f"{path}: a landscape is a JSON list")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{path}: a landscape is a JSON list of objects")
     entries = []
     for row in rows:
         spec, ms = row.get("spec"), row.get("ms")
         if isinstance(spec, dict) and isinstance(ms, int | float) and math.isfinite(ms) and ms > 0:
             entries.append(Entry(spec["kind"], tuple(spec["a"]), float(ms)))
-    return entries
+    libraries = {row["spec"] for row in rows if isinstance(row.get("spec"), str)}
+    return Landscape(path.name, tuple(entries), _is_attention(entries, libraries))
 
 
-def is_attention(entries: Sequence[Entry]) -> bool:
-    """Whether a landscape's entries are attention: their explicit schedules start with (B, H, S, D).
+def _is_attention(entries: Sequence[Entry], libraries: set[str]) -> bool:
+    """Whether the entries are attention: said by the library rows, else by how many parameters the other kinds have.
 
-    Both kinds have ten numbers for explicit schedules; a GEMM's other kinds have eight, attention's always ten. With
-    explicit schedules alone the ranges decide: consumer warpgroups (index 7) and depth (index 6) are small in both, but
-    a GEMM's first three extents are at least as large as its tile.
+    Explicit schedules have ten parameters in both; without one the GEMM kernels have eight and attention ten (two zeros).
+    With explicit schedules alone, attention has 64 rows a warpgroup and the same head dimension everywhere.
     """
-    if any(len(entry.a) == 8 for entry in entries):
+    if libraries & ATTENTION_LIBRARIES:
+        return True
+    if libraries & GEMM_LIBRARIES or any(len(entry.a) == 8 for entry in entries):
         return False
     if any(entry.kind != "ws" and len(entry.a) == 10 for entry in entries):
         return True
-    return all(
-        entry.a[3] in (32, 64, 96, 128, 192, 256) and entry.a[0] * entry.a[1] < entry.a[2] * 8 for entry in entries
-    )
+    return len({entry.a[:4] for entry in entries}) == 1 and all(entry.a[4] == 64 * entry.a[7] for entry in entries)
 
 
 @lru_cache(maxsize=256)
@@ -129,8 +142,8 @@ def top_fraction(predicted: Sequence[float], measured: Sequence[float], count: i
 
 def score(path: Path, profile: HardwareProfile, *, detail: bool = False) -> dict[str, object]:
     """The result object of one landscape file."""
-    entries = read_landscape(path)
-    attention = is_attention(entries)
+    landscape = read_landscape(path)
+    entries, attention = landscape.entries, landscape.attention
     played = [forecast(entry, profile, attention=attention) for entry in entries]
     predicted = [simulation.nanoseconds / 1e6 for simulation in played]
     measured = [entry.ms for entry in entries]
