@@ -34,6 +34,8 @@ from service.tuning.toolchain import (
     Solving,
     StepFailed,
 )
+from solver.ascend.certify import CONSTRAINT_SET as ASCEND_CONSTRAINT_SET
+from solver.ascend.verify import verify_buffers
 from solver.domain import (
     Certificate,
     Conflict,
@@ -46,7 +48,9 @@ from solver.domain import (
     Violation,
     WarpSchedule,
     digest_bytes,
+    digest_text,
     dump,
+    dumps,
     load,
 )
 from solver.problem import CONSTRAINT_SET
@@ -72,10 +76,13 @@ class ChildToolchain:
         self._engine = engine
         self._memory = memory_bytes
         self._devices = devices or Devices()
+        self._pinned: dict[str, KernelGraph] = {}
+        """Graphs of NPU proposals by schedule: pins change the problem that a buffer schedule answers."""
 
     def identity(self, profile: HardwareProfile) -> Identity:
         """Compiler builds, constraint-set version, protocol and verification settings."""
-        return Identity(_toolchain_name(profile.family), CONSTRAINT_SET, GPU_1.name, VERIFICATION)
+        rules = CONSTRAINT_SET if profile.family is TargetFamily.CUDA else ASCEND_CONSTRAINT_SET
+        return Identity(_toolchain_name(profile.family), rules, GPU_1.name, VERIFICATION)
 
     def read(self, ir: str, profile: HardwareProfile, patience: Patience) -> KernelRead:
         """Task ``frontend.read`` (``frontend.read_ascend`` for NPUs)."""
@@ -88,7 +95,12 @@ class ChildToolchain:
         cuda = request.profile.family is TargetFamily.CUDA
         payload = {
             "kernels": [
-                {"variant": number, "params": dict(request.variants[number].params), "graph": dump(kernel.graph)}
+                {
+                    "variant": number,
+                    "params": dict(request.variants[number].params),
+                    # NPU problems are TileLang's own scheduler calls: they are asked again under the pins.
+                    **({"graph": dump(kernel.graph)} if cuda else {"ir": request.variants[number].ir}),
+                }
                 for number, kernel in sorted(kernels.items())
             ],
             "profile": dump(request.profile),
@@ -100,6 +112,8 @@ class ChildToolchain:
             "wall_seconds": patience.left,
         }
         value = self._run("propose.warp" if cuda else "propose.buffer", payload, patience, "solve")
+        for document in () if cuda else value["schedules"]:
+            self._pinned[_digest(load(Schedule, document["schedule"]))] = load(KernelGraph, document["graph"])
         return Proposals(
             schedules=tuple(_proposed(document) for document in value["schedules"]),
             rejected=tuple(_rejected(document) for document in value["rejected"]),
@@ -133,10 +147,8 @@ class ChildToolchain:
     def verify(self, kernel: KernelRead, profile: HardwareProfile, schedule: Schedule) -> tuple[Violation, ...]:
         """The independent verifier."""
         if not isinstance(schedule, WarpSchedule):
-            failure = Failure(
-                "verifier-missing", f"no verifier takes a {type(schedule).__name__} here; it is not lowered"
-            )
-            raise StepFailed(Outcome.REFUSED, failure)
+            graph = self._pinned.get(_digest(schedule), kernel.graph)
+            return verify_buffers(graph, profile, schedule)
         return verify(kernel.graph, profile, schedule)
 
     def materialize(self, ir: str, schedule: Schedule, profile: HardwareProfile, patience: Patience) -> Materialized:
@@ -220,6 +232,10 @@ def _value(reply: Reply, step: str) -> dict[str, Any]:
     if isinstance(reply, Refused) and step in ("frontend", "solve") and reply.code != "unknown-task":
         raise errors.refusal(reply)
     raise errors.failed(reply, step)
+
+
+def _digest(schedule: Schedule) -> str:
+    return digest_text(dumps(schedule))
 
 
 def _proposed(document: dict[str, Any]) -> ProposedSchedule:
