@@ -12,6 +12,7 @@ from typing import Any
 import tilelang
 from tilelang import tvm
 from tilelang.ascend.target import _make_ascend_target
+from tilelang.jit.adapter.wrapper import TLWrapper
 
 from lowering.ascend.layout import Layout
 from lowering.ascend.session import Answerer, answering
@@ -39,6 +40,8 @@ class Watched:
     """
 
     source: str = ""
+    launcher: str = ""
+    """The source with host code around it: what bisheng makes a shared object of."""
     layout: Layout | None = None
     versions: dict[str, int] = field(default_factory=dict)
     shared: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -73,9 +76,24 @@ def lower_watched(
             raise LoweringFailed(_first_line(error), place="/ir") from error
     watched.seconds = time.monotonic() - begin
     watched.source = str(artifact.kernel_source)
+    watched.launcher = _launcher(function, artifact, target)
     if watched.layout is None:
         raise NotApplicable("AutoSchedule did not run", code="not-applicable-structure", place="/ir")
     return watched
+
+
+def _launcher(function: Any, artifact: Any, target: Any) -> str:
+    """Host code as TileLang's cython backend writes it (0.1.15 wheel, ``jit/adapter/wrapper.py:918-1045``)."""
+    symbol = str(function.attrs["global_symbol"]) if "global_symbol" in function.attrs else "main"
+    wrapper = TLWrapper(target)
+    wrapper.assign_optimized_module(tvm.IRModule({symbol: function}))
+    wrapper.assign_pass_configs({})
+    wrapper.assign_host_module(artifact.host_mod)
+    wrapper.assign_device_module(artifact.device_mod)
+    try:
+        return str(wrapper.wrap(artifact.kernel_source))
+    except (ValueError, AssertionError, KeyError):
+        return ""  # several kernels, or a parameter that the launcher cannot pass: the source is then the last product
 
 
 def _watcher(watched: Watched, explicit: tuple[str, ...], on_layout: Callable[[Layout], None] | None) -> Any:

@@ -123,9 +123,10 @@ def materialize_ascend(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``compile.ascend``: a CompiledKernel document with Ascend C source.
+    """Task ``compile.ascend``: a CompiledKernel document with Ascend C source, and an object where bisheng is.
 
-    Keys: ``ir``, ``arch``, ``variant`` (``scheduled``, or ``default`` for TileLang's own scheduler), ``schedule``, ``profile``.
+    Keys: ``ir``, ``arch``, ``variant`` (``scheduled``, or ``default`` for TileLang's own scheduler), ``schedule``, ``profile``,
+    ``output`` (folder for binaries).
     Versions are read back from the TIR and compared with the plan; a difference is ``not_honoured``.
     """
     from lowering.ascend.honour import differences
@@ -167,13 +168,60 @@ def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
         text = "; ".join(f"{gap.what}: planned {gap.planned}, found {gap.found}" for gap in gaps)
         outcome = Outcome(OutcomeKind.NOT_HONOURED, text, ("source_only",))
     launch = Launch(layout.name, (layout.grid or 1, 1, 1), 1, 1, watched.arenas.get("shared", 0), 0)
+    parts: dict[str, Any] = {}
+    if payload.get("output") and watched.launcher and not payload.get("source_only"):
+        built = _object(watched.launcher, arch, str(payload["output"]))
+        if built is not None:
+            seconds["bisheng"] = built.seconds
+            outcome, parts = _built(built, outcome)
     return finish(
         outcome,
         source=watched.source,
         source_digest=digest_text(watched.source),
         launch=launch,
+        arguments=_arguments(function),
         not_honoured=gaps,
+        **parts,
     )
+
+
+def _object(launcher: str, arch: str, output: str) -> Any:
+    """The object that bisheng makes of a launcher, None where CANN is not installed."""
+    from pathlib import Path
+
+    from lowering.compile.bisheng import find_bisheng
+    from lowering.compile.build import build
+    from lowering.compile.toolchain import ToolchainMissing
+
+    try:
+        return build(launcher, arch, find_bisheng(), Path(output))
+    except ToolchainMissing:
+        return None
+
+
+def _built(built: Any, outcome: Any) -> tuple[Any, dict[str, Any]]:
+    """Outcome and parts of a kernel whose object was tried."""
+    from dataclasses import replace
+
+    from lowering.outcome import OutcomeKind
+
+    if built.failure is not None:
+        return built.failure, {}
+    if outcome.kind is OutcomeKind.COMPILED:
+        outcome = replace(outcome, message="compiled, not measured", details=())
+    digests = {"binary_digest": built.digest, "binary_bytes": built.binary.stat().st_size, "reused": built.reused}
+    return outcome, {"binary": str(built.binary), **digests}
+
+
+def _arguments(function: Any) -> tuple[Any, ...]:
+    """The tensor parameters; none where the runner could not pass them, so that nobody measures such a kernel."""
+    from lowering.compile.lower import arguments
+    from solver.domain import NotApplicable
+
+    try:
+        return arguments(function)
+    except NotApplicable:
+        return ()
 
 
 def lower_ascend(payload: dict[str, Any]) -> dict[str, Any]:

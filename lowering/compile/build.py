@@ -12,17 +12,46 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from lowering.compile import ptxas
 from lowering.compile.result import PtxasReport
-from lowering.compile.toolchain import CudaToolchain, versions
 from lowering.outcome import Outcome, OutcomeKind
 from solver.domain.identity import digest_bytes, digest_text
 
-__all__ = ["Built", "artifact_damage", "build"]
+__all__ = ["Built", "Compiler", "artifact_damage", "build"]
 
-LIBRARY, LOG, RECORD = "kernel.so", "nvcc.log", "build.json"
+LIBRARY, LOG, RECORD = "kernel.so", "compiler.log", "build.json"
 ELF_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+
+
+class Compiler(Protocol):
+    """A device compiler: its command line, and the reading of what it prints. The only part that differs between vendors."""
+
+    @property
+    def source_name(self) -> str:
+        """File name of the source, with the suffix that the compiler wants."""
+        ...
+
+    @property
+    def stub(self) -> Path | None:
+        """A stub of the driver's library to link against, as ``libcuda.so`` in the build's folder."""
+        ...
+
+    def identity(self) -> str:
+        """Version and flags, without paths of this machine."""
+        ...
+
+    def command(self, source: str, binary: str, arch: str, library_folder: Path) -> list[str]:
+        """The command that makes a shared object."""
+        ...
+
+    def read(self, log: str, arch: str) -> tuple[PtxasReport | None, Outcome | None]:
+        """What a run that succeeded printed: a report where the vendor gives one, a failure when it made something else."""
+        ...
+
+    def failure(self, log: str) -> Outcome:
+        """What a run that failed printed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +66,14 @@ class Built:
     reused: bool = False
 
 
-def build(launcher: str, arch: str, toolchain: CudaToolchain, output: Path) -> Built:
+def build(launcher: str, arch: str, toolchain: Compiler, output: Path) -> Built:
     """Compiles a launcher source into ``output/<key>/kernel.so``, or takes an undamaged one that is there.
 
     The key is the digest of source, architecture, flags and compiler version, so equal sources are compiled once.
     """
-    flags = " ".join(toolchain.command("kernel.cu", LIBRARY, arch, Path())[1:])
-    flags = flags.replace(str(toolchain.includes[0].parent.parent.parent), "")
-    release = versions(toolchain.nvcc).get("nvcc", "")
-    folder = output / digest_text("\n".join((launcher, arch, flags, release))).removeprefix("sha256:")[:32]
-    if (kept := _reuse(folder, arch)) is not None:
+    key = digest_text("\n".join((launcher, arch, toolchain.identity()))).removeprefix("sha256:")[:32]
+    folder = output / key
+    if (kept := _reuse(folder, arch, toolchain)) is not None:
         return kept
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="build-") as work:
@@ -54,7 +81,7 @@ def build(launcher: str, arch: str, toolchain: CudaToolchain, output: Path) -> B
         seconds = time.monotonic() - begun
         if made.failure is not None:
             return Built(made.failure, report=made.report, seconds=seconds)
-        _publish(Path(work), folder, made.digest)
+        _publish(Path(work), folder, made.digest, toolchain.source_name)
     return Built(None, folder / LIBRARY, made.digest, made.report, seconds)
 
 
@@ -73,13 +100,12 @@ def artifact_damage(data: bytes) -> str:
     return ""
 
 
-def _compile(launcher: str, arch: str, toolchain: CudaToolchain, work: Path) -> Built:
-    (work / "kernel.cu").write_text(launcher)
+def _compile(launcher: str, arch: str, toolchain: Compiler, work: Path) -> Built:
+    (work / toolchain.source_name).write_text(launcher)
     if toolchain.stub is not None:
         (work / "libcuda.so").symlink_to(toolchain.stub)
-    command = toolchain.command("kernel.cu", LIBRARY, arch, Path())
     run = subprocess.run(
-        [part if part != "-L." else f"-L{work}" for part in command],
+        toolchain.command(toolchain.source_name, LIBRARY, arch, work),
         cwd=work,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -89,28 +115,24 @@ def _compile(launcher: str, arch: str, toolchain: CudaToolchain, work: Path) -> 
     )
     log = run.stdout.decode(errors="replace")
     (work / LOG).write_text(log)
-    report = ptxas.parse(log)
     if run.returncode != 0:
-        return Built(ptxas.failure(log), report=report)
+        return Built(toolchain.failure(log))
     library = work / LIBRARY
     data = library.read_bytes() if library.exists() else b""
     if damage := artifact_damage(data):
-        return Built(
-            Outcome(OutcomeKind.INFRASTRUCTURE, f"the compiler's output is damaged: {damage}", ("artifact_damaged",))
-        )
-    if report is None:
-        return Built(Outcome(OutcomeKind.COMPILE_FAILED, "the compiler gave no assembler report", ("no_report",)))
-    if (made_for := ptxas.architecture(log)) != arch:
-        message = f"asked for {arch}, the assembler made code for {made_for or 'no architecture'}"
-        return Built(Outcome(OutcomeKind.COMPILE_FAILED, message, ("wrong_arch",)), report=report)
+        message = f"the compiler's output is damaged: {damage}"
+        return Built(Outcome(OutcomeKind.INFRASTRUCTURE, message, ("artifact_damaged",)))
+    report, failure = toolchain.read(log, arch)
+    if failure is not None:
+        return Built(failure, report=report)
     return Built(None, library, digest_bytes(data), report)
 
 
-def _publish(work: Path, folder: Path, digest: str) -> None:
+def _publish(work: Path, folder: Path, digest: str, source_name: str) -> None:
     """Moves a build into place in one step; who loses a race against an equal build keeps the winner's files."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
-    for name in (LIBRARY, LOG, "kernel.cu"):
+    for name in (LIBRARY, LOG, source_name):
         shutil.copyfile(work / name, fresh / name)
     (fresh / RECORD).write_text(json.dumps({"digest": digest}))
     fresh.chmod(0o755)
@@ -120,7 +142,7 @@ def _publish(work: Path, folder: Path, digest: str) -> None:
         shutil.rmtree(fresh)
 
 
-def _reuse(folder: Path, arch: str) -> Built | None:
+def _reuse(folder: Path, arch: str, toolchain: Compiler) -> Built | None:
     """A finished build of the same key, if its bytes are still the ones that were recorded; a damaged one is removed."""
     try:
         digest = json.loads((folder / RECORD).read_text())["digest"]
@@ -128,8 +150,8 @@ def _reuse(folder: Path, arch: str) -> Built | None:
         data = (folder / LIBRARY).read_bytes()
     except (OSError, ValueError, KeyError):
         return None
-    report = ptxas.parse(log)
-    if digest_bytes(data) != digest or report is None or ptxas.architecture(log) != arch:
+    report, failure = toolchain.read(log, arch)
+    if digest_bytes(data) != digest or failure is not None:
         shutil.rmtree(folder, ignore_errors=True)
         return None
     return Built(None, folder / LIBRARY, digest, report, reused=True)

@@ -6,13 +6,16 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from lowering.compile import ptxas
+from lowering.compile.result import PtxasReport
+from lowering.outcome import Outcome, OutcomeKind
 from solver.domain.errors import WarpwrightError
 
-__all__ = ["CudaToolchain", "ToolchainMissing", "find_cuda", "versions"]
+__all__ = ["CudaToolchain", "ToolchainMissing", "find_cuda", "tilelang_root", "versions"]
 
 OVERRIDE = "WARPWRIGHT_NVCC"
 
@@ -30,6 +33,27 @@ class CudaToolchain:
     nvcc: Path
     includes: tuple[Path, ...]
     stub: Path | None
+    source_name: str = "kernel.cu"
+
+    def identity(self) -> str:
+        """nvcc's release and our flags."""
+        release = versions(self.nvcc).get("nvcc", "unknown")
+        plain = replace(self, nvcc=Path("nvcc"), includes=())
+        return " ".join([release, *plain.command(self.source_name, "kernel.so", "sm_0", Path())])
+
+    def read(self, log: str, arch: str) -> tuple[PtxasReport | None, Outcome | None]:
+        """The assembler's report; a failure when there is none, or when it made code for another architecture."""
+        report = ptxas.parse(log)
+        if report is None:
+            return None, Outcome(OutcomeKind.COMPILE_FAILED, "the compiler gave no assembler report", ("no_report",))
+        if (made_for := ptxas.architecture(log)) != arch:
+            message = f"asked for {arch}, the assembler made code for {made_for or 'no architecture'}"
+            return report, Outcome(OutcomeKind.COMPILE_FAILED, message, ("wrong_arch",))
+        return report, None
+
+    def failure(self, log: str) -> Outcome:
+        """The assembler's or the compiler's reason."""
+        return ptxas.failure(log)
 
     def command(self, source: str, binary: str, arch: str, library_folder: Path) -> list[str]:
         """The command that makes a self-contained shared object: static CUDA runtime, driver resolved at run time.
@@ -54,7 +78,7 @@ def find_cuda(nvcc: str | None = None) -> CudaToolchain:
     Raises:
         ToolchainMissing: there is no nvcc; says how to get one.
     """
-    root = _tilelang_root()
+    root = tilelang_root()
     includes = (root / "3rdparty" / "cutlass" / "include", root / "src")
     stub = root / "lib" / "libstub_cuda.so"
     for candidate in _candidates(nvcc):
@@ -102,7 +126,7 @@ def _candidates(nvcc: str | None) -> Sequence[Path]:
     return [*found, Path("/usr/local/cuda/bin/nvcc")]
 
 
-def _tilelang_root() -> Path:
+def tilelang_root() -> Path:
     """TileLang's package folder, found without importing it."""
     spec = importlib.util.find_spec("tilelang")
     if spec is None or not spec.submodule_search_locations:

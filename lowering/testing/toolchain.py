@@ -1,4 +1,4 @@
-"""A stand-in nvcc that behaves as told, for tests of everything around the compiler. It checks the command line that it gets.
+"""A stand-in nvcc (and bisheng) that behaves as told, for tests of everything around a compiler; it checks its command line.
 
 ``write(folder, behaviour)`` makes an executable; point ``WARPWRIGHT_NVCC`` (or the task's ``nvcc`` key) at it.
 """
@@ -40,6 +40,19 @@ ASSEMBLER_LOGS: Mapping[str, str] = {
 }
 """What ptxas 13.0.88 printed for real kernels (C7600 and static_shared: forms from public reports), shortened."""
 
+BISHENG_LOGS: Mapping[str, str] = {
+    "clean": "",
+    "ub": "kernel.asc:31:5: error: ub overflow, requires 2228224 bits while 2031616 bits available\n",
+    "host_error": "kernel.asc:12:3: error: use of undeclared identifier 'nonsense'\n",
+}
+"""Forms from public reports of Ascend kernels; no such compiler was at hand."""
+
+REQUIRED: Mapping[str, list[str]] = {
+    "nvcc": ["--shared", "-gencode", "-Xptxas", "-v", "-lcuda", "-o", "kernel.cu"],
+    "bisheng": ["-O2", "-fPIC", "-std=c++20", "--npu-arch=dav-3510", "--shared", "-o", "kernel.asc"],
+}
+"""What must stand on each command line; the last one is the source file."""
+
 _SCRIPT = """#!{python}
 import json, os, signal, subprocess, sys, time
 told = json.loads({told!r})
@@ -47,12 +60,11 @@ arguments = sys.argv[1:]
 if arguments == ["--version"]:
     print("Cuda compilation tools, release 99.0, V99.0.1")
     sys.exit(0)
-required = ["--shared", "-gencode", "-Xptxas", "-v", "-lcuda", "-o", "kernel.cu"]
-missing = [part for part in required if part not in arguments]
-if missing or not os.path.exists("kernel.cu"):
+missing = [part for part in told["required"] if part not in arguments]
+if missing or not os.path.exists(told["source"]):
     print("stand-in: error: missing on the command line:", missing)
     sys.exit(9)
-architecture = arguments[arguments.index("-gencode") + 1].rpartition("code=")[2]
+architecture = arguments[arguments.index("-gencode") + 1].rpartition("code=")[2] if "-gencode" in arguments else ""
 output = arguments[arguments.index("-o") + 1]
 behaviour = told["behaviour"]
 if behaviour == "hang":
@@ -84,13 +96,22 @@ if behaviour != "no_output":
 """
 
 
-def write(folder: Path, behaviour: Behaviour = "good", *, log: str = "clean") -> Path:
-    """Writes the executable ``folder/nvcc``; ``log`` names one of :data:`ASSEMBLER_LOGS`, errors among them fail the run."""
-    text = ASSEMBLER_LOGS[log]
+def write(folder: Path, behaviour: Behaviour = "good", *, log: str = "clean", name: str = "nvcc") -> Path:
+    """Writes the executable ``folder/nvcc`` (or ``bisheng``); ``log`` names one of the logs, errors among them fail the run."""
+    text = (ASSEMBLER_LOGS if name == "nvcc" else BISHENG_LOGS)[log]
     code = 1 if "fatal" in text or "error" in text else 0
-    told = json.dumps({"behaviour": behaviour, "log": text, "code": code, "data": shared_object().hex()})
+    told = json.dumps(
+        {
+            "behaviour": behaviour,
+            "log": text,
+            "code": code,
+            "data": shared_object().hex(),
+            "required": REQUIRED[name],
+            "source": REQUIRED[name][-1],
+        }
+    )
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "nvcc"
+    path = folder / name
     path.write_text(_SCRIPT.format(python=sys.executable, told=told))
     path.chmod(0o755)
     return path

@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from lowering.children import ChildPool, Limits
+from lowering.compile.bisheng import find_bisheng
 from lowering.compile.build import Built, artifact_damage, build
 from lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda
 from lowering.outcome import Fault, OutcomeKind, of_reply
@@ -87,6 +88,37 @@ def test_without_a_compiler_the_error_says_what_to_install(tmp_path: Path, monke
         find_cuda(str(tmp_path / "nowhere"))
     monkeypatch.setenv("WARPWRIGHT_NVCC", str(stand_in.write(tmp_path)))
     assert find_cuda().nvcc == tmp_path / "nvcc"
+
+
+def test_an_ascend_object_is_built_by_bisheng_when_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in checks TileLang's options, the one architecture, the source's suffix and the output on its command line."""
+    for key in ("BISHENG_HOME", "ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    with pytest.raises(ToolchainMissing, match="CANN"):
+        find_bisheng()
+    monkeypatch.setenv("BISHENG_HOME", str(tmp_path))
+    stand_in.write(tmp_path / "bin", name="bisheng")
+    built = build("// ascend", "ascend950", find_bisheng(), tmp_path / "out")
+    assert built.failure is None
+    assert built.binary is not None
+    assert (built.binary.parent / "kernel.asc").read_text() == "// ascend"
+    assert built.report is None
+    assert build("// ascend", "ascend950", find_bisheng(), tmp_path / "out").reused
+
+
+@pytest.mark.parametrize(
+    ("log", "kind", "resource"),
+    [("ub", OutcomeKind.OVER_RESOURCE, "ub"), ("host_error", OutcomeKind.COMPILE_FAILED, "")],
+)
+def test_what_bisheng_refuses_is_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str, kind: OutcomeKind, resource: str
+) -> None:
+    monkeypatch.setenv("BISHENG_HOME", str(tmp_path))
+    stand_in.write(tmp_path / "bin", name="bisheng", log=log)
+    built = build("// ascend", "dav-3510", find_bisheng(), tmp_path / "out")
+    assert built.failure is not None
+    assert (built.failure.kind, built.failure.resource) == (kind, resource)
 
 
 @pytest.mark.parametrize(
