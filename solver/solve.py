@@ -31,7 +31,7 @@ from solver.reading import Reading
 from solver.timing import loop_times
 from solver.verify import bounds_of, expected, violations
 
-__all__ = ["build_model", "solve"]
+__all__ = ["build_model", "conflicts", "solve", "starting_point"]
 
 log = logging.getLogger("solver.solve")
 
@@ -75,7 +75,9 @@ def solve(
             partial = EngineResult(EngineStatus.FEASIBLE, values, (), (), (), 0, "still searching")
             progress(Feasible(schedule, _certificate(problem, schedule, partial, solver.name, solver.version, limits)))
 
-    result = solver.solve(enc.model, limits, on_solution=improved if progress is not None else None)
+    result = solver.solve(
+        enc.model, limits, starting_point(enc), on_solution=improved if progress is not None else None
+    )
     if result.status is EngineStatus.INFEASIBLE:
         return _infeasible(problem, enc, result, engine)
     if result.values is None:
@@ -92,6 +94,19 @@ def solve(
         certificate.initiation_interval_cycles is not None and certificate.gap_cycles == 0
     )
     return ProvenOptimal(schedule, certificate) if proven else Feasible(schedule, certificate)
+
+
+def starting_point(enc: Encoding) -> list[int | None]:
+    """Where a search finds its first schedule at once: source order, no stage offsets, nothing overlapped."""
+    values: list[int | None] = [None] * len(enc.model.variables)
+    for scope in enc.loops:
+        values[enc.interval[scope.id].index] = enc.interval[scope.id].hi
+    for literal in enc.before.values():
+        values[literal.var.index] = 1
+    for stages in enc.stage_is.values():
+        for stage, literal in stages.items():
+            values[literal.var.index] = int(stage == 0)
+    return values
 
 
 def _certificate(

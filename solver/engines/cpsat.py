@@ -61,11 +61,12 @@ class _Translation:
         terms = [self.variables[v.index] for _, v in expr.terms]
         return cp_model.LinearExpr.weighted_sum(terms, [c for c, _ in expr.terms]) + expr.constant
 
-    def hint(self, values: Sequence[int]) -> None:
+    def hint(self, values: Sequence[int | None]) -> None:
         """Replaces the assignment that the next search starts from."""
         self.native.clear_hints()
         for variable, value in zip(self.variables, values, strict=True):
-            self.native.add_hint(variable, value)
+            if value is not None:
+                self.native.add_hint(variable, value)
 
     def _literal(self, literal: Literal) -> cp_model.LiteralT:
         variable = self.variables[literal.var.index]
@@ -109,7 +110,7 @@ class CpSatEngine:
         self,
         model: Model,
         budget: Budget,
-        hint: Sequence[int] | None = None,
+        hint: Sequence[int | None] | None = None,
         *,
         on_solution: OnSolution | None = None,
     ) -> EngineResult:

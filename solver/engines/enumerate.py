@@ -89,7 +89,7 @@ class EnumerationEngine:
         self,
         model: Model,
         budget: Budget,
-        hint: Sequence[int] | None = None,
+        hint: Sequence[int | None] | None = None,
         *,
         on_solution: OnSolution | None = None,
     ) -> EngineResult:

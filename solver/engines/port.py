@@ -85,7 +85,7 @@ class Engine(Protocol):
         self,
         model: Model,
         budget: Budget,
-        hint: Sequence[int] | None = None,
+        hint: Sequence[int | None] | None = None,
         *,
         on_solution: OnSolution | None = None,
     ) -> EngineResult:
@@ -94,7 +94,7 @@ class Engine(Protocol):
         Args:
             model: The closed model; it is not changed.
             budget: Work, wall clock and seed.
-            hint: Values by variable index to start from; they may be wrong.
+            hint: Values by variable index to start from, None for no idea; they may be wrong.
             on_solution: Called with each improving assignment.
         """
         ...

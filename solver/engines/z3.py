@@ -144,7 +144,7 @@ class Z3Engine:
         self,
         model: Model,
         budget: Budget,
-        hint: Sequence[int] | None = None,
+        hint: Sequence[int | None] | None = None,
         *,
         on_solution: OnSolution | None = None,
     ) -> EngineResult:

@@ -19,7 +19,7 @@ from solver.families import FAMILIES
 from solver.families.fact import Fact
 from solver.problem import WarpProblem, close_problem
 from solver.reading import Reading
-from solver.solve import build_model, conflicts, solve
+from solver.solve import build_model, conflicts, solve, starting_point
 
 SCHEMA = "warpwright.explanation/1"
 
@@ -117,7 +117,7 @@ def _solve_asked(problem: WarpProblem, question: Question, engine: str, budget: 
         for scope, cycles in question.intervals:
             enc.model.at_most(enc.interval[scope], cycles, note=f"interval of {scope} at most {cycles:,} cycles")
     enc.model.objectives = []
-    result = engine_named(engine).solve(enc.model, budget)
+    result = engine_named(engine).solve(enc.model, budget, starting_point(enc))
     if result.status is EngineStatus.INFEASIBLE:
         return Infeasible(conflicts(pinned, enc, result.core), engine)
     if result.status is EngineStatus.UNKNOWN:

@@ -14,7 +14,7 @@ from solver.engines import engine as engine_named
 from solver.explain.question import Question
 from solver.families.shared_memory import aligned_bytes, shared_buffers
 from solver.problem import WarpProblem
-from solver.solve import build_model
+from solver.solve import build_model, starting_point
 from solver.structure import structure_of
 
 __all__ = ["Relaxation", "feasible", "relaxations"]
@@ -38,7 +38,7 @@ def feasible(problem: WarpProblem, intervals: tuple[tuple[str, int], ...], engin
         for scope, cycles in intervals:
             enc.model.at_most(enc.interval[scope], cycles, note=f"interval of {scope} at most {cycles}")
     enc.model.objectives = []
-    status = engine_named(engine).solve(enc.model, budget).status
+    status = engine_named(engine).solve(enc.model, budget, starting_point(enc)).status
     return None if status is EngineStatus.UNKNOWN else status is not EngineStatus.INFEASIBLE
 
 

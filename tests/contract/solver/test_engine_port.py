@@ -175,6 +175,7 @@ def test_twice_the_same_input_gives_the_same_answer(each: Engine, make: Callable
 def test_a_wrong_hint_does_no_harm(each: Engine) -> None:
     model = knapsack()
     assert each.solve(model, BUDGET, hint=(4, 4, 4)).objectives == (11, 4)
+    assert each.solve(model, BUDGET, hint=(None, 3, None)).objectives == (11, 4)
 
 
 def test_numbers_too_large_for_exact_sums_are_unknown_not_infeasible(each: Engine) -> None:

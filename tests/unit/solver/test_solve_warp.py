@@ -210,7 +210,7 @@ class Scripted:
         self.result = result
 
     def solve(
-        self, model: Model, budget: Budget, hint: Sequence[int] | None = None, *, on_solution: object = None
+        self, model: Model, budget: Budget, hint: Sequence[int | None] | None = None, *, on_solution: object = None
     ) -> EngineResult:
         return self.result
 
