@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from markupsafe import Markup
@@ -12,6 +12,7 @@ from service.context import Context, ContextDep
 from service.dashboard.access import COOKIE, LoginNeeded, Reader, Tuner, caller_of
 from service.dashboard.drawings import drawing_of
 from service.dashboard.exports import csv_response
+from service.dashboard.forms import FormDep
 from service.dashboard.live import overview_stream
 from service.dashboard.rendering import is_fragment, page
 from service.dashboard.routes import PageRoute
@@ -110,11 +111,11 @@ def jobs_action(
     request: Request,
     context: ContextDep,
     caller: Tuner,
-    action: Annotated[str, Form(max_length=20)],
-    job: Annotated[list[str] | None, Form(max_length=200)] = None,
+    form: FormDep,
 ) -> Response:
     """Cancels or deletes the chosen jobs; those in a state that does not allow it are left as they are."""
-    for job_id in job or []:
+    action = form.text("action")
+    for job_id in form.all("job"):
         with context.database.reading() as session:
             ended = jobs.find(session, job_id).ended_at is not None
         if action == "cancel" and not ended:
@@ -151,14 +152,13 @@ def why_form(
     context: ContextDep,
     caller: Tuner,
     job_id: str,
-    why: Annotated[str, Form(max_length=500)],
-    variant: Annotated[int, Form(ge=0)] = 0,
+    form: FormDep,
 ) -> HTMLResponse:
     """Why a choice is impossible, or what it costs."""
     answer: Mapping[str, object] = {}
-    refused = ""
+    refused, why = "", form.text("why")
     try:
-        answer = explain_for_job(context, job_id, variant, why.strip())
+        answer = explain_for_job(context, job_id, form.number("variant"), why)
     except StepFailed as error:
         refused = error.failure.message
     except PinError as error:
@@ -247,13 +247,14 @@ def login_page(request: Request) -> HTMLResponse:
 
 
 @router.post("/login")
-async def login(request: Request, token: Annotated[str, Form(max_length=200)]) -> Response:
+async def login(request: Request, form: FormDep) -> Response:
     """Keeps a good token in a cookie; a wrong one asks again."""
-    request.cookies[COOKIE] = token.strip()
+    token = form.text("token")
+    request.cookies[COOKIE] = token
     try:
         await caller_of(request)
     except LoginNeeded:
         return await run_in_threadpool(page, request, "login.html", status=401, wrong=True)
     answer = RedirectResponse("/", status_code=303)
-    answer.set_cookie(COOKIE, token.strip(), httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
     return answer
