@@ -197,6 +197,9 @@ class Bench:
         if report.facts:
             self.document["device"] = report.facts
         record["partial"] = report.partial
+        if report.screening is not None:
+            for name, times in report.screening.figures_ns.items():
+                record["candidates"][name]["screening_ms"] = median(times) / 1e6
         if report.rounds is not None:
             record["rounds_ns"] = {name: list(times) for name, times in report.rounds.figures_ns.items()}
             record["rounds_before"] = asdict(report.rounds.before) if report.rounds.before else None

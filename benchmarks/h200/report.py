@@ -24,7 +24,7 @@ def table(document: dict[str, Any]) -> str:
     lines += [f"{key}: {value}" for key, value in document.get("facts", {}).items()]
     lines += [f"wall time {document.get('wall_seconds', 0):.0f} s, protocol {document.get('protocol')}", ""]
     for problem in document["problems"].values():
-        lines += [f"## {problem['title']}", "", *_rounds(problem), "", *_counts(problem), ""]
+        lines += [f"## {problem['title']}", "", *_rounds(problem), "", *_counts(problem), "", *_all(problem), ""]
     return "\n".join(lines) + "\n"
 
 
@@ -65,4 +65,24 @@ def _counts(problem: dict[str, Any]) -> list[str]:
     failures = [(name, entry["failure"]) for name, entry in problem["candidates"].items() if entry.get("failure")]
     lines += [f"- failed: {name}: {failure[:200]}" for name, failure in failures]
     lines += [f"- {note[:300]}" for note in problem.get("notes", [])]
+    return lines
+
+
+def _all(problem: dict[str, Any]) -> list[str]:
+    """Every correct candidate by its screening time, with the forecast that was made before."""
+    rows = [entry for entry in problem["candidates"].values() if entry.get("screening_ms") and entry.get("forecast_ns")]
+    if not rows:
+        return []
+    lines = [
+        "All, by the interleaved screening:",
+        "",
+        "| what | ms | forecast ms | registers | spills |",
+        "|---|---|---|---|---|",
+    ]
+    for entry in sorted(rows, key=lambda entry: float(entry["screening_ms"])):
+        ptxas = entry.get("ptxas") or {}
+        lines.append(
+            f"| {entry['label']} | {entry['screening_ms']:.4f} | {entry['forecast_ns'] / 1e6:.3f} "
+            f"| {ptxas.get('registers', '')} | {ptxas.get('spill_store_bytes', '')} |"
+        )
     return lines

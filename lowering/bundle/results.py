@@ -36,6 +36,7 @@ def write_results(contents: Contents, report: MeasureReport) -> str:
         "protocol": contents.protocol.name,
         "results": [to_document(result) for result in report.results],
         "rounds": to_document(report.rounds) if report.rounds is not None else None,
+        "screening": to_document(report.screening) if report.screening is not None else None,
         "verdict": asdict(report.verdict) if report.verdict is not None else None,
         "facts": report.facts,
         "partial": report.partial,
@@ -80,11 +81,16 @@ def _report(document: dict[str, Any]) -> MeasureReport:
         if not isinstance(result, Measured) or result.protocol != document["protocol"]:
             raise ValueError("a result of another protocol")
         results.append(result)
-    rounds = from_document(document["rounds"]) if document["rounds"] is not None else None
+    rounds, screening = _rounds(document["rounds"]), _rounds(document["screening"])
+    verdict = _verdict(document["verdict"], {result.candidate for result in results if result.eligible})
+    return MeasureReport(tuple(results), rounds, screening, verdict, document["facts"], bool(document["partial"]))
+
+
+def _rounds(document: dict[str, Any] | None) -> Rounds | None:
+    rounds = from_document(document) if document is not None else None
     if rounds is not None and not isinstance(rounds, Rounds):
         raise ValueError("rounds of another kind")
-    verdict = _verdict(document["verdict"], {result.candidate for result in results if result.eligible})
-    return MeasureReport(tuple(results), rounds, verdict, document["facts"], bool(document["partial"]))
+    return rounds
 
 
 def _verdict(document: dict[str, Any] | None, eligible: set[str]) -> Verdict | None:

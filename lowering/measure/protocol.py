@@ -27,6 +27,8 @@ class Protocol:
     finalist_margin: float
     """Who is at most this much slower than the fastest is measured again, interleaved."""
     finalists_maximum: int
+    screening_rounds: int
+    """Rounds over all correct candidates that choose the finalists: a time taken alone depends on how hot the chip was then."""
     rounds: int
     runs_per_round: int
     round_warmup_ms: float
@@ -61,6 +63,7 @@ GPU_1 = Protocol(
     noise_limit=0.05,
     finalist_margin=0.06,
     finalists_maximum=8,
+    screening_rounds=3,
     rounds=9,
     runs_per_round=7,
     round_warmup_ms=15.0,

@@ -87,10 +87,12 @@ def rounds(
     jobs: Sequence[Job],
     protocol: Protocol,
     on_round: Callable[[dict[str, float]], None] | None = None,
+    *,
+    screening: bool = False,
 ) -> Rounds:
-    """Times finalists interleaved: every round visits all, each round starts with another one, so that heat hits all alike.
+    """Times candidates interleaved: every round visits all, each round starts with another one, so that heat hits all alike.
 
-    Outputs are checked once more at the end, on the very binaries that were timed.
+    Outputs are checked once more at the end, on the very binaries that were timed, unless this only chooses the finalists.
     """
     before = device.conditions()
     loaded = {job.candidate: device.load(job.kernel) for job in jobs}
@@ -98,8 +100,8 @@ def rounds(
         arguments: device.inputs(arguments, protocol.final_seed) for arguments in {j.kernel.arguments for j in jobs}
     }
     figures: dict[str, list[float]] = {job.candidate: [] for job in jobs}
-    for number in range(protocol.rounds):
-        turn = number % len(jobs)
+    for number in range(protocol.screening_rounds if screening else protocol.rounds):
+        turn = number * (1 + len(jobs) // protocol.rounds) % len(jobs)
         for job in [*jobs[turn:], *jobs[:turn]]:
             kernel, own = loaded[job.candidate], buffers[job.kernel.arguments]
             device.warm_up(kernel, own, protocol.round_warmup_ms)
@@ -110,7 +112,7 @@ def rounds(
     after = device.conditions()
     wrong = {}
     for job in jobs:
-        if job.reference is None:
+        if job.reference is None or screening:
             continue
         reference = device.load(job.reference)
         report = check(

@@ -17,7 +17,7 @@ from lowering.measure.lease import DeviceBusy, DeviceLease
 from lowering.measure.protocol import GPU_1, Protocol
 from lowering.measure.result import Measured, Rounds, from_document
 from lowering.measure.runner import Job
-from lowering.measure.statistics import Verdict, finalists, verdict
+from lowering.measure.statistics import Verdict, finalists, median, verdict
 from lowering.outcome import Outcome, OutcomeKind, of_reply
 
 __all__ = ["MeasureReport", "job_document", "measure_all"]
@@ -41,6 +41,8 @@ class MeasureReport:
 
     results: tuple[Measured, ...]
     rounds: Rounds | None = None
+    screening: Rounds | None = None
+    """Fewer rounds over all correct candidates, which chose the finalists; None when all could be finalists."""
     verdict: Verdict | None = None
     facts: dict[str, Any] | None = None
     partial: bool = False
@@ -146,9 +148,10 @@ class _Session:
                     trouble = self.healthy()
             results.append(result)
             on_result(result)
-        rounds, decision = self.final(jobs, results, preference, seats)
+        screening = self.screen(jobs, results)
+        rounds, decision = self.final(jobs, results, preference, seats, screening)
         partial = any(result.outcome.kind is OutcomeKind.CANCELLED for result in results)
-        return MeasureReport(tuple(results), rounds, decision, self.facts, partial)
+        return MeasureReport(tuple(results), rounds, screening, decision, self.facts, partial)
 
     def healthy(self) -> Outcome | None:
         """None when a fresh or idle child computes the canary right; why not otherwise."""
@@ -188,15 +191,29 @@ class _Session:
         self.pool.retire()
         return True
 
+    def screen(self, jobs: Sequence[Job], results: Sequence[Measured]) -> Rounds | None:
+        """Interleaved rounds over all that were timed, when there are more than can be finalists."""
+        timed = {result.candidate for result in results if result.summary is not None}
+        if len(timed) <= self.protocol.finalists_maximum:
+            return None
+        return self.rounds([job for job in jobs if job.candidate in timed], "screening")
+
     def final(
-        self, jobs: Sequence[Job], results: list[Measured], preference: Sequence[str], seats: Seats
+        self,
+        jobs: Sequence[Job],
+        results: list[Measured],
+        preference: Sequence[str],
+        seats: Seats,
+        screening: Rounds | None,
     ) -> tuple[Rounds | None, Verdict | None]:
         """Rounds of the finalists, and the verdict over those that may win."""
-        medians = {r.candidate: r.summary.median_ns for r in results if r.summary is not None and r.eligible}
+        timed = {r.candidate: r.summary.median_ns for r in results if r.summary is not None}
+        if screening is not None and not screening.contended:
+            timed = {name: median(times) for name, times in screening.figures_ns.items()}
+        medians = {r.candidate: timed[r.candidate] for r in results if r.eligible and r.candidate in timed}
         if not medians:
             return None, None
         chosen = dict.fromkeys(finalists(medians, self.protocol.finalist_margin, self.protocol.finalists_maximum))
-        timed = {r.candidate: r.summary.median_ns for r in results if r.summary is not None}
         always_final, groups = seats
         chosen |= dict.fromkeys(name for name in always_final if name in timed)
         for group in groups:
@@ -213,7 +230,7 @@ class _Session:
         figures = {n: t for n, t in rounds.figures_ns.items() if n in medians and n not in wrong}
         return rounds, verdict(figures, self.protocol.tie_margin, preference) if figures else None
 
-    def rounds(self, jobs: Sequence[Job]) -> Rounds | None:
+    def rounds(self, jobs: Sequence[Job], action: str = "rounds") -> Rounds | None:
         """The interleaved rounds; None when the child did not survive them."""
         assert self.pool is not None
         if self.cancel.is_set():
@@ -224,7 +241,7 @@ class _Session:
             memory_bytes=self.limits.memory_bytes,
             output_bytes=self.limits.output_bytes,
         )
-        reply = self.pool.run("measure.device", self.payload("rounds", jobs), limits, cancel=self.cancel)
+        reply = self.pool.run("measure.device", self.payload(action, jobs), limits, cancel=self.cancel)
         if not isinstance(reply, Returned):
             self.pool.retire()
             return None

@@ -15,7 +15,9 @@ __all__ = ["job_from", "measure_device"]
 
 
 def measure_device(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``measure.device``: ``action`` probe, measure (one job) or rounds (finalists), on the ``device`` that is named.
+    """Task ``measure.device``: ``action`` probe, measure (one job), screening or rounds (several).
+
+    ``device`` says on what, ``protocol`` how, ``jobs`` what (:func:`job_from`).
 
     Returns ``{"facts", "conditions", "canary"}``, or ``{"result": measurement or rounds document}``.
     """
@@ -28,8 +30,10 @@ def measure_device(payload: dict[str, Any]) -> dict[str, Any]:
     jobs = [job_from(job) for job in payload["jobs"]]
     if action == "measure":
         return {"result": to_document(measure(device, jobs[0], protocol))}
-    if action == "rounds":
-        return {"result": to_document(rounds(device, jobs, protocol, lambda figures: emit({"round": figures})))}
+    if action in ("screening", "rounds"):
+        screening = action == "screening"
+        found = rounds(device, jobs, protocol, lambda figures: emit({"round": figures}), screening=screening)
+        return {"result": to_document(found)}
     raise DocumentError(f"no action {action!r}", place="/action")
 
 

@@ -219,3 +219,14 @@ def test_an_unknown_device_is_not_applicable_and_says_what_is_missing() -> None:
     outcome = report.result("a").outcome
     assert outcome.kind is OutcomeKind.NOT_APPLICABLE
     assert "torch_npu" in outcome.message
+
+
+def test_finalists_are_chosen_interleaved_not_by_who_ran_on_a_cool_chip() -> None:
+    """With a chip that slows down, times taken alone favour whoever came first; the screening rounds do not."""
+    kernels = {f"k{number}": {"ns": 1000 - 12 * number} for number in range(10)}
+    report = session(kernels, drift=3e-4)
+    alone = {result.candidate: result.summary.median_ns for result in report.results if result.summary is not None}
+    assert min(alone, key=lambda name: alone[name]) == "k0"
+    assert report.screening is not None
+    assert set(report.screening.figures_ns) == set(kernels)
+    assert report.winner == "k9"
