@@ -101,4 +101,4 @@ def solve(
         kernel if isinstance(kernel, KernelFile) else read_kernel_file(kernel, function=function, settings=settings)
     )
     device = profile if isinstance(profile, HardwareProfile) else load_profile(profile)
-    return solve_kernel(family, device, engine=engine, pins=pins).verdict
+    return solve_kernel(family, device, engine=engine, pins=pins)

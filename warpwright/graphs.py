@@ -1,7 +1,15 @@
 """IR to kernel graph, through the frontend's child."""
 
 from lowering.children import ChildPool, Limits, Raised, Refused, Reply, Returned, run_task
-from solver.domain import ForeignCode, HardwareProfile, KernelGraph, NotApplicable, WarpwrightError, documents
+from solver.domain import (
+    ForeignCode,
+    HardwareProfile,
+    KernelGraph,
+    NotApplicable,
+    TargetFamily,
+    WarpwrightError,
+    documents,
+)
 from warpwright.errors import KernelFileError
 
 __all__ = ["read_graph", "read_kernel", "reply_error"]
@@ -22,7 +30,8 @@ def read_kernel(ir: str, profile: HardwareProfile, *, pool: ChildPool | None = N
         ForeignCode: the IR could run code that is not allowed.
         WarpwrightError: the IR is damaged, or the profile lacks a number.
     """
-    reply = run_task("frontend.read", {"ir": ir, "profile": documents.dump(profile)}, READ, pool=pool)
+    task = "frontend.read" if profile.family is TargetFamily.CUDA else "frontend.read_ascend"
+    reply = run_task(task, {"ir": ir, "profile": documents.dump(profile)}, READ, pool=pool)
     if not isinstance(reply, Returned):
         raise reply_error(reply, "reading the IR")
     graph: KernelGraph = documents.load(KernelGraph, reply.value["graph"])

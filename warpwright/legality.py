@@ -1,6 +1,16 @@
 """Legality of a schedule of either kind, by the verifier that knows its rules. No engine is involved."""
 
-from solver.domain import HardwareProfile, KernelGraph, NotApplicable, Schedule, Violation, WarpSchedule
+from solver.ascend.verify import verify_buffers
+from solver.domain import (
+    BufferSchedule,
+    HardwareProfile,
+    KernelGraph,
+    NotApplicable,
+    Schedule,
+    TargetFamily,
+    Violation,
+    WarpSchedule,
+)
 from solver.verify import verify
 
 __all__ = ["violations_of"]
@@ -12,8 +22,12 @@ def violations_of(graph: KernelGraph, profile: HardwareProfile, schedule: Schedu
     Raises:
         NotApplicable: the kernel, the device and the schedule are not of one family.
     """
-    if not isinstance(schedule, WarpSchedule):
+    wanted = WarpSchedule if profile.family is TargetFamily.CUDA else BufferSchedule
+    if not isinstance(schedule, wanted):
         raise NotApplicable(
-            f"a buffer schedule does not fit {profile.name}, whose kernels take warp schedules", code="schedule-family"
+            f"kernels of {profile.name} take a {wanted.__name__}, this is a {type(schedule).__name__}",
+            code="schedule-family",
         )
+    if isinstance(schedule, BufferSchedule):
+        return verify_buffers(graph, profile, schedule)
     return verify(graph, profile, schedule)

@@ -1,26 +1,18 @@
 """One schedule with its proof, without building anything: the frontend's child reads, a solver's child solves."""
 
-from dataclasses import dataclass
+from typing import Any
 
 from lowering.children import Limits, Returned, run_task
-from solver.domain import HardwareProfile, KernelGraph, Pins, Verdict, documents
+from solver.domain import HardwareProfile, Pins, TargetFamily, Verdict, documents
 from warpwright.graphs import read_graph, reply_error
 from warpwright.kernel_file import KernelFile
 
-__all__ = ["Solved", "solve_kernel"]
+__all__ = ["solve_kernel"]
 
 WORK_LIMIT = 2_000_000
 WALL_SECONDS = 120.0
 GRACE_SECONDS = 30.0
 """For the engine's start and the end of its own time limit, before its process is killed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Solved:
-    """A verdict with the graph that it is about."""
-
-    graph: KernelGraph
-    verdict: Verdict
 
 
 def solve_kernel(
@@ -31,15 +23,14 @@ def solve_kernel(
     pins: Pins | None = None,
     seed: int = 0,
     wall_seconds: float = WALL_SECONDS,
-) -> Solved:
+) -> Verdict:
     """The verdict on the default variant.
 
     Raises:
         WarpwrightError: the kernel was refused, the profile lacks a number, or the solve itself failed.
     """
-    graph = read_graph(kernel.variants[0].ir, profile)
-    payload = {
-        "graph": documents.dump(graph),
+    ir = kernel.variants[0].ir
+    payload: dict[str, Any] = {
         "profile": documents.dump(profile),
         "pins": documents.dump(pins or Pins()),
         "engine": engine,
@@ -47,9 +38,13 @@ def solve_kernel(
         "work_limit": WORK_LIMIT,
         "wall_seconds": wall_seconds,
     }
+    if profile.family is TargetFamily.CUDA:
+        task, subject = "solve.warp", {"graph": documents.dump(read_graph(ir, profile))}
+    else:
+        task, subject = "solve.buffer", {"ir": ir}
     limits = Limits(wall_seconds=wall_seconds + GRACE_SECONDS, cpu_seconds=2 * wall_seconds + GRACE_SECONDS)
-    reply = run_task("solve.warp", payload, limits)
+    reply = run_task(task, {**payload, **subject}, limits)
     if not isinstance(reply, Returned):
         raise reply_error(reply, "solving")
     verdict: Verdict = documents.load(Verdict, reply.value["verdict"])
-    return Solved(graph, verdict)
+    return verdict

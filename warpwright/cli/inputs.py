@@ -1,13 +1,14 @@
 """What commands read from the command line's files: profiles, pins, kernel files, documents."""
 
+import json
 from pathlib import Path
 from typing import Any
 
-from solver.domain import HardwareProfile, Pins, documents
+from solver.domain import HardwareProfile, Infeasible, Pins, Schedule, Unknown, Verdict, documents
 from solver.domain.errors import DocumentError
 from warpwright.kernel_file import KernelFile, parse_setting, read_kernel_file
 
-__all__ = ["kernel_of", "pins_of", "profile_of", "read_document", "read_text"]
+__all__ = ["kernel_of", "pins_of", "profile_of", "read_document", "read_text", "schedule_of"]
 
 
 def profile_of(name_or_path: str) -> HardwareProfile:
@@ -40,6 +41,25 @@ def read_document(path: Path, document_type: Any) -> Any:
         return documents.loads(document_type, read_text(path))
     except DocumentError as error:
         raise DocumentError(f"{path.name}: {error.message}", code=error.code, place=error.place or str(path)) from error
+
+
+def schedule_of(path: Path) -> Schedule:
+    """A schedule document, or the schedule of a verdict as ``solve --json`` prints it.
+
+    Raises:
+        DocumentError: neither, or a verdict without a schedule.
+    """
+    try:
+        data = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"{path.name} is not JSON: {error}", code="document-not-json", place=str(path)) from error
+    if isinstance(data, dict) and data.get("schema") == documents.schema_of(Verdict):
+        verdict: Verdict = read_document(path, Verdict)
+        if isinstance(verdict, Infeasible | Unknown):
+            raise DocumentError(f"{path.name} is a verdict without a schedule: {verdict.status}", place=str(path))
+        return verdict.schedule
+    schedule: Schedule = read_document(path, Schedule)
+    return schedule
 
 
 def read_text(path: Path) -> str:

@@ -59,7 +59,7 @@ def run_solve(options: SolveOptions) -> ExitCode:
 
 
 def _solve_kernel(kernel: KernelFile, profile: HardwareProfile, pins: Pins, options: SolveOptions) -> ExitCode:
-    verdict = solve_kernel(kernel, profile, engine=options.engine or DEFAULT_ENGINE, pins=pins).verdict
+    verdict = solve_kernel(kernel, profile, engine=options.engine or DEFAULT_ENGINE, pins=pins)
     if options.json:
         _print_json(documents.dump(verdict))
     else:

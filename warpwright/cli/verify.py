@@ -7,9 +7,8 @@ from pathlib import Path
 
 from rich.text import Text
 
-from solver.domain import Schedule
 from warpwright.cli.exit_codes import ExitCode
-from warpwright.cli.inputs import kernel_of, profile_of, read_document
+from warpwright.cli.inputs import kernel_of, profile_of, schedule_of
 from warpwright.cli.render import console
 from warpwright.graphs import read_graph
 from warpwright.legality import violations_of
@@ -32,7 +31,7 @@ class VerifyOptions:
 def run_verify(options: VerifyOptions) -> ExitCode:
     """Prints the violations, or that there are none."""
     profile = profile_of(options.profile)
-    schedule: Schedule = read_document(options.schedule, Schedule)
+    schedule = schedule_of(options.schedule)
     kernel = kernel_of(options.kernel, options.function, options.settings)
     violations = violations_of(read_graph(kernel.variants[0].ir, profile), profile, schedule)
     if options.json:

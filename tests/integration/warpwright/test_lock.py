@@ -30,7 +30,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / "examples" / "gemm.py", folder / "gemm.py")
     profile = load_profile("h200")
     kernel = read_kernel_file(folder / "gemm.py", settings=SETTINGS)
-    verdict = solve_kernel(kernel, profile).verdict
+    verdict = solve_kernel(kernel, profile)
     assert isinstance(verdict, ProvenOptimal | Feasible)
     payload = {"ir": kernel.variants[0].ir, "schedule": documents.dump(verdict.schedule)}
     made = run_task("materialize.warp", payload, Limits(wall_seconds=120.0))

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture(scope="module")
 def schedule() -> WarpSchedule:
     family = read_kernel_file(ROOT / "examples" / "gemm.py", settings={"M": 512, "N": 512, "K": 512})
-    verdict = solve_kernel(family, load_profile("h200")).verdict
+    verdict = solve_kernel(family, load_profile("h200"))
     assert isinstance(verdict, ProvenOptimal | Feasible)
     assert isinstance(verdict.schedule, WarpSchedule)
     return verdict.schedule
