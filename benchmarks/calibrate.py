@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.ranking import Entry, forecast, kendall_tau, read_landscape
+from benchmarks.ranking import Entry, forecast, kendall_tau, read_landscape, score
 from solver.domain import HardwareProfile, Origin, Quantity, digest_text
 from solver.profiles import load_profile
 
@@ -184,11 +184,17 @@ def main() -> None:
     parser.add_argument("--profile", default="h200", help="profile whose numbers are the start")
     parser.add_argument("--free", default="", help="comma-separated names to fit; all by default")
     parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument(
+        "--from-scratch", action="store_true", help="start in the middle of each range, not from the profile"
+    )
+    parser.add_argument(
+        "--against", nargs="*", type=Path, default=[], help="files to report on that the fit does not see"
+    )
     arguments = parser.parse_args()
     profile = load_profile(arguments.profile)
     samples = samples_of(arguments.files)
     start = {
-        path: profile.number(path, unit) if profile.has(path) else (low + high) / 2
+        path: profile.number(path, unit) if profile.has(path) and not arguments.from_scratch else (low + high) / 2
         for path, (unit, low, high) in RANGES.items()
     }
     names = [name for name in arguments.free.split(",") if name] or list(RANGES)
@@ -199,8 +205,11 @@ def main() -> None:
         unit = RANGES[path][0]
         short = path.removeprefix("model.")
         print(f'{short} = {{ value = {round(value, 4)}, unit = "{unit}", origin = "fitted", source = "{source}" }}')
-    for row in report(with_constants(profile, values, source), samples):
+    fitted = with_constants(profile, values, source)
+    for row in report(fitted, samples):
         print("#", json.dumps(row))
+    for path in arguments.against:
+        print("# not seen by the fit:", json.dumps(score(path, fitted)))
 
 
 if __name__ == "__main__":
