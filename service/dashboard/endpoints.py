@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from markupsafe import Markup
@@ -36,6 +36,15 @@ CSV_ROWS = 5000
 Text = Annotated[str, Query(max_length=200)]
 
 
+async def _wanted(
+    text: Text = "", state: Text = "", profile: Text = "", owner: Text = "", period: Text = ""
+) -> JobFilter:
+    return JobFilter(text.strip(), state, profile, owner.strip(), period)
+
+
+Wanted = Annotated[JobFilter, Depends(_wanted)]
+
+
 def _read(context: Context, work: Callable[[ReadSession], ShownT]) -> ShownT:
     return context.database.read(work)
 
@@ -53,7 +62,7 @@ async def live(request: Request, context: ContextDep, caller: Reader) -> Streami
     if count.open >= context.settings.max_streams:
         raise TooManyRequests("too many event streams are open", code="too-many-streams", headers={"Retry-After": "5"})
     headers = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
-    return StreamingResponse(overview_stream(request, context), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(overview_stream(request, context, count), media_type="text/event-stream", headers=headers)
 
 
 @router.get("/jobs")
@@ -61,15 +70,10 @@ def jobs_page(
     request: Request,
     context: ContextDep,
     caller: Reader,
-    text: Text = "",
-    state: Text = "",
-    profile: Text = "",
-    owner: Text = "",
-    period: Text = "",
+    wanted: Wanted,
     before: Text = "",
 ) -> HTMLResponse:
     """Jobs with filters and search."""
-    wanted = JobFilter(text.strip(), state, profile, owner.strip(), period)
     shown = _read(context, lambda session: job_page(session, wanted, before))
     return page(
         request, "jobs.html", shown=shown, wanted=wanted, profiles=_read(context, profile_choices), before=before
@@ -77,17 +81,8 @@ def jobs_page(
 
 
 @router.get("/jobs.csv")
-def jobs_csv(
-    context: ContextDep,
-    caller: Reader,
-    text: Text = "",
-    state: Text = "",
-    profile: Text = "",
-    owner: Text = "",
-    period: Text = "",
-) -> Response:
+def jobs_csv(context: ContextDep, caller: Reader, wanted: Wanted) -> Response:
     """The newest jobs that the same filters show, as CSV."""
-    wanted = JobFilter(text.strip(), state, profile, owner.strip(), period)
     rows = _read(context, lambda session: job_page(session, wanted, "", size=CSV_ROWS)).rows
     columns = (
         "id",

@@ -9,6 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from service.context import Context
 from service.dashboard.rendering import render
 from service.dashboard.views.overview import overview, signature
+from service.jobs.waiting import StreamCount
 
 __all__ = ["overview_stream"]
 
@@ -16,8 +17,17 @@ KEEPALIVE_SECONDS = 15.0
 LOOK_SECONDS = 1.0
 
 
-async def overview_stream(request: Request, context: Context) -> AsyncIterator[str]:
+async def overview_stream(request: Request, context: Context, count: StreamCount) -> AsyncIterator[str]:
     """Events named ``overview`` with the rendered part, whenever something that it shows has changed."""
+    count.open += 1
+    try:
+        async for event in _events(request, context):
+            yield event
+    finally:
+        count.open -= 1
+
+
+async def _events(request: Request, context: Context) -> AsyncIterator[str]:
     seen, silence = "", 0.0
     while not await request.is_disconnected():
         current = await run_in_threadpool(context.database.read, signature)
