@@ -4,7 +4,6 @@ The oracle builds schedules from the placement alone, keeps those that the verif
 event graph. It shares the rules' statements with the solver, and nothing of the search.
 """
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -25,16 +24,11 @@ from solver.timing import loop_times
 from solver.verify import violations
 from tests.kernels import Sketch
 
-__all__ = ["Choice", "best_by_trying", "choices", "examples", "judge", "pins_of", "schedule_of", "small_problems"]
+__all__ = ["Choice", "best_by_trying", "choices", "judge", "pins_of", "schedule_of", "small_problems"]
 
 Choice = tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int, tuple[int, int]]
 """Depth of every channel, channels of every pipeline, consumer warpgroups, budgets of helper and consumer."""
 WIDTHS = (1, 2)
-
-
-def examples(count: int) -> int:
-    """Examples of one property: few in the normal run, ``WARPWRIGHT_EXAMPLES`` times as many in the long one."""
-    return count * int(os.environ.get("WARPWRIGHT_EXAMPLES", "1"))
 
 
 H200 = load_profile("h200")
