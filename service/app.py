@@ -9,6 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from service import problems
 from service.artifacts.endpoints import router as artifacts
 from service.artifacts.store import ArtifactStore
+from service.batches.endpoints import router as batches
 from service.bulletin import Bulletin
 from service.candidates.endpoints import router as candidates
 from service.context import Context
@@ -90,7 +91,7 @@ def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None 
     )
     app.state.streams = StreamCount()
     problems.install(app)
-    for router in (jobs, candidates, results, solve, artifacts, profiles, tokens, health):
+    for router in (jobs, batches, candidates, results, solve, artifacts, profiles, tokens, health):
         app.include_router(router)
     app.include_router(dashboard, include_in_schema=False)
     app.mount("/static", static_files)

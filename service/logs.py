@@ -15,13 +15,16 @@ def configure(log_format: str, *, level: int = logging.INFO, stream: TextIO | No
     if log_format == "json":
         renderer = structlog.processors.JSONRenderer()
     else:
-        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        # Plain tracebacks: the pretty ones print local variables, which takes seconds and shows secrets.
+        renderer = structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.dict_tracebacks if log_format == "json" else _as_it_is,
+            structlog.processors.format_exc_info if log_format == "json" else _as_it_is,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),

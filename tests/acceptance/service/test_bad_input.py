@@ -152,3 +152,18 @@ def test_a_pages_size_is_bounded(client: httpx.Client) -> None:
 def test_numbers_that_json_does_not_have_never_leave(client: httpx.Client) -> None:
     text = client.get("/openapi.json").text
     json.loads(text, parse_constant=lambda name: pytest.fail(name))
+
+
+def test_an_unexpected_error_is_a_problem_without_our_insides(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = start()
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("the secret is 42")
+
+    monkeypatch.setattr(service.context.database, "reading", broken)
+    response = service.client.get("/v1/jobs")
+    assert response.status_code == 500
+    body = response.json()
+    assert body["code"] == "internal-error"
+    assert "42" not in response.text
+    assert service.client.get("/healthz").status_code == 200

@@ -1,0 +1,78 @@
+"""Queries over batches; a batch's state is always counted, never stored."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import func, select
+
+from service.db import ReadSession
+from service.db.models import Batch, BatchItem, Job
+from service.db.models.job import ENDED
+
+__all__ = ["by_digest", "counts", "get", "items", "jobs_of", "line_count", "pace", "page", "progress"]
+
+
+def get(session: ReadSession, batch_id: str) -> Batch | None:
+    """The batch with this id."""
+    return session.get(Batch, batch_id)
+
+
+def by_digest(session: ReadSession, owner: str, digest: str) -> Batch | None:
+    """The newest batch of an owner with this body that was not cancelled."""
+    query = select(Batch).where(Batch.owner == owner, Batch.digest == digest, Batch.cancelled_at.is_(None))
+    return session.scalars(query.order_by(Batch.id.desc()).limit(1)).first()
+
+
+def page(session: ReadSession, limit: int, before: str | None) -> Sequence[Batch]:
+    """Up to ``limit`` batches, newest first."""
+    query = select(Batch).order_by(Batch.id.desc()).limit(limit)
+    return session.scalars(query.where(Batch.id < before) if before is not None else query).all()
+
+
+def line_count(session: ReadSession, batch_id: str) -> int:
+    """How many lines a batch has."""
+    return int(session.scalar(select(func.count()).where(BatchItem.batch_id == batch_id)))
+
+
+def items(session: ReadSession, batch_id: str, limit: int, after: int) -> Sequence[BatchItem]:
+    """Up to ``limit`` lines with a larger number."""
+    query = select(BatchItem).where(BatchItem.batch_id == batch_id, BatchItem.line > after)
+    return session.scalars(query.order_by(BatchItem.line).limit(limit)).all()
+
+
+def counts(session: ReadSession, batch_id: str) -> dict[str, int]:
+    """Lines by the state of their job; lines without one under ``refused``."""
+    query = (
+        select(Job.state, func.count())
+        .select_from(BatchItem)
+        .outerjoin(Job, Job.id == BatchItem.job_id)
+        .where(BatchItem.batch_id == batch_id)
+        .group_by(Job.state)
+    )
+    return {str(row[0] or "refused"): int(row[1]) for row in session.rows(query)}
+
+
+def jobs_of(session: ReadSession, batch_id: str, *, active: bool = False) -> Sequence[Job]:
+    """The different jobs behind a batch's lines, by id."""
+    query = select(Job).where(
+        Job.id.in_(select(BatchItem.job_id).where(BatchItem.batch_id == batch_id, BatchItem.job_id.is_not(None)))
+    )
+    if active:
+        query = query.where(Job.state.not_in(ENDED))
+    return session.scalars(query.order_by(Job.id)).all()
+
+
+def progress(session: ReadSession, batch_id: str) -> tuple[int, int, int]:
+    """(jobs, candidates done, candidates to try) over a batch's different jobs."""
+    mine = select(BatchItem.job_id).where(BatchItem.batch_id == batch_id)
+    query = select(func.count(), func.coalesce(func.sum(Job.done), 0), func.coalesce(func.sum(Job.total), 0))
+    ((jobs, done, total),) = session.rows(query.where(Job.id.in_(mine)))
+    return int(jobs or 0), int(done), int(total)
+
+
+def pace(session: ReadSession, batch_id: str) -> tuple[int, datetime | None, datetime | None]:
+    """(ended jobs, first start, last end) of a batch."""
+    mine = select(BatchItem.job_id).where(BatchItem.batch_id == batch_id)
+    query = select(func.count(), func.min(Job.started_at), func.max(Job.ended_at))
+    ((ended, first, last),) = session.rows(query.where(Job.id.in_(mine), Job.state.in_(ENDED)))
+    return ended or 0, first, last

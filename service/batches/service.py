@@ -1,0 +1,173 @@
+"""Batches: a file of submissions becomes jobs under one status. A bad line is data, never the end of the batch."""
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+
+from pydantic import ValidationError
+
+from service.batches import repository
+from service.batches.schemas import BatchView
+from service.bodies import parse_json
+from service.context import Context
+from service.db import ReadSession, WriteSession
+from service.db.base import now
+from service.db.models import Batch, BatchItem
+from service.errors import BadRequest, InvalidRequest, NotFound, TooLarge
+from service.jobs.schemas import JobSubmission
+from service.jobs.service import cancel as cancel_job
+from service.jobs.submit import Prepared, prepare, store
+from service.names import new_id
+from service.problems import problem_of
+from solver.domain import WarpwrightError, digest_bytes
+
+__all__ = ["cancel", "create", "decompress", "find", "view"]
+
+CHUNK = 100
+"""Lines written in one transaction, so that other writers wait milliseconds and not the whole batch."""
+
+
+def decompress(body: bytes, encoding: str, limit: int) -> bytes:
+    """The body's text; a gzip bomb stops at the limit.
+
+    Raises:
+        BadRequest: ``encoding-unknown`` or ``gzip-damaged``. TooLarge: ``batch-too-large``.
+    """
+    if encoding in ("", "identity"):
+        return body
+    if encoding != "gzip":
+        raise BadRequest(f"Content-Encoding {encoding[:40]!r} is not known; send gzip or none", code="encoding-unknown")
+    engine = zlib.decompressobj(wbits=31)
+    try:
+        text = engine.decompress(body, limit + 1)
+    except zlib.error as error:
+        raise BadRequest(f"the gzip body is damaged: {error}", code="gzip-damaged") from error
+    if len(text) > limit:
+        raise TooLarge(f"the batch has more than {limit} bytes", code="batch-too-large")
+    if not engine.eof:
+        raise BadRequest("the gzip body ends too early", code="gzip-damaged")
+    return text
+
+
+def create(context: Context, text: bytes, name: str, *, owner: str, trace: str) -> tuple[str, bool]:
+    """The batch of a file, and whether it is new.
+
+    The same file from the same owner is the same batch; when its first submission was cut off, the missing lines are added.
+
+    Raises:
+        InvalidRequest: no lines. TooLarge: ``too-many-lines``.
+    """
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    if not lines:
+        raise InvalidRequest("the batch has no lines", code="batch-empty")
+    if len(lines) > context.settings.max_batch_lines:
+        message = f"{len(lines)} lines, {context.settings.max_batch_lines} are allowed"
+        raise TooLarge(message, code="too-many-lines")
+    digest = digest_bytes(text)
+
+    def begin(session: WriteSession) -> tuple[str, bool, int]:
+        found = repository.by_digest(session, owner, digest)
+        if found is not None:
+            written = repository.items(session, found.id, 1, 0)
+            return found.id, False, repository.line_count(session, found.id) if written else 0
+        batch_id = new_id("batch")
+        session.add(Batch(id=batch_id, owner=owner, name=name[:200], digest=digest))
+        return batch_id, True, 0
+
+    batch_id, created, written = context.database.write(begin)
+    for start in range(written, len(lines), CHUNK):
+        _write_chunk(context, batch_id, lines[start : start + CHUNK], owner=owner, trace=trace)
+    context.runner.wake()
+    return batch_id, created
+
+
+def view(session: ReadSession, batch: Batch) -> BatchView:
+    """A batch's status."""
+    counts = repository.counts(session, batch.id)
+    jobs, done, total = repository.progress(session, batch.id)
+    ended_jobs, first, last = repository.pace(session, batch.id)
+    ended = not set(counts) - {"done", "failed", "cancelled", "refused"}
+    left = None
+    if ended:
+        left = 0.0
+    elif ended_jobs and first is not None and last is not None:
+        left = (last - first).total_seconds() / ended_jobs * (jobs - ended_jobs)
+    return BatchView(
+        id=batch.id,
+        name=batch.name,
+        created_at=batch.created_at,
+        lines=sum(counts.values()),
+        ended=ended,
+        cancelled=batch.cancelled_at is not None,
+        counts=counts,
+        jobs=jobs,
+        done=done,
+        total=total,
+        seconds_left=left,
+    )
+
+
+def find(session: ReadSession, batch_id: str) -> Batch:
+    """The batch's row.
+
+    Raises:
+        NotFound: ``batch-unknown``.
+    """
+    batch = repository.get(session, batch_id)
+    if batch is None:
+        raise NotFound(f"no batch {batch_id[:80]!r}", code="batch-unknown")
+    return batch
+
+
+def cancel(context: Context, batch_id: str, *, owner: str, everyone: bool) -> BatchView:
+    """Withdraw from all jobs of a batch; jobs that others wait for go on."""
+
+    def mark(session: WriteSession) -> Sequence[str]:
+        find(session, batch_id).cancelled_at = now()
+        return [job.id for job in repository.jobs_of(session, batch_id, active=True)]
+
+    for job_id in context.database.write(mark):
+        cancel_job(context, job_id, owner=owner, everyone=everyone)
+    return context.database.read(lambda session: view(session, find(session, batch_id)))
+
+
+def _write_chunk(
+    context: Context, batch_id: str, lines: Sequence[tuple[int, bytes]], *, owner: str, trace: str
+) -> None:
+    checked = list(_checked(context, lines))
+
+    def work(session: WriteSession) -> None:
+        for number, label, prepared, problem in checked:
+            job_id = None
+            if prepared is not None:
+                job_id = store(session, context, prepared, owner=owner, trace=trace).job_id
+            session.insert_missing(
+                BatchItem,
+                [{"batch_id": batch_id, "line": number, "label": label, "job_id": job_id, "problem": problem}],
+            )
+
+    context.database.write(work)
+
+
+def _checked(
+    context: Context, lines: Sequence[tuple[int, bytes]]
+) -> Iterator[tuple[int, str, Prepared | None, dict[str, object] | None]]:
+    for number, line in lines:
+        label = ""
+        try:
+            document = parse_json(line)
+            if isinstance(document, dict):
+                label = str(document.pop("label", ""))[:200]
+            submission = JobSubmission.model_validate(document)
+            yield number, label, prepare(context, submission, read=False), None
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = "/" + "/".join(str(part) for part in first["loc"])
+            yield number, label, None, _problem(InvalidRequest(first["msg"], place=place))
+        except WarpwrightError as error:
+            yield number, label, None, _problem(error)
+
+
+def _problem(error: WarpwrightError) -> dict[str, object]:
+    problem: dict[str, object] = json.loads(problem_of(error).model_dump_json(exclude_none=True))
+    return problem
