@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from solver.ascend.families import event_flags
 from solver.ascend.optimise import Limits
 from solver.ascend.problem import LoopProblem
 from solver.ascend.solve import CallResult, solve_call
@@ -65,5 +66,6 @@ def _row(file: str, index: int, result: CallResult) -> dict[str, Any]:
         "length": result.length,
         "length_proven": result.length_proven,
         "start_times": list(answer.starts) if answer else [],
+        "notes": event_flags.notes(result.problem, answer) if answer else [],
         "work": result.work,
     }
