@@ -149,6 +149,8 @@ class Bench:
     ) -> None:
         """Builds and records."""
         record = self.document["problems"][problem.name]
+        if problem.options and not self.options.quick:
+            plans = [*plans, *(plan.with_options(*problem.options) for plan in plans if plan.kind != "unspecialized")]
 
         def on_built(one: Built) -> None:
             with self.lock:
@@ -218,9 +220,10 @@ def built_record(one: Built) -> dict[str, Any]:
     plan, kernel = one.plan, one.kernel
     shown = " ".join(f"{key}{value}" for key, value in plan.params.items() if key in TILE)
     record: dict[str, Any] = {
-        "label": f"{plan.kind} {shown} {' '.join(plan.structure.values())}".strip(),
+        "label": f"{plan.kind} {shown} {' '.join((*plan.structure.values(), *plan.options))}".strip(),
         "kind": plan.kind,
         "origin": plan.origin,
+        "options": list(plan.options),
         "variant": plan.variant,
         "params": plan.params,
         "structure": plan.structure,

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -54,6 +54,11 @@ class Plan:
     forecast_ns: float | None = None
     status: str = ""
     origin: str = ""
+    options: tuple[str, ...] = ()
+
+    def with_options(self, *options: str) -> "Plan":
+        """The same plan built with options that change rounding."""
+        return replace(self, id=f"{self.id}+{'+'.join(options)}", options=options)
 
 
 @dataclass(slots=True)
@@ -229,6 +234,7 @@ class Workshop:
             "profile": dump(self.profile),
             "output": str(self.output),
             "source_only": self.source_only,
+            "options": list(plan.options),
         }
         reply = self.compilers.run("compile.cuda", payload, COMPILE)
         seconds = time.monotonic() - begun

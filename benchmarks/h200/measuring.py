@@ -37,9 +37,8 @@ def measure_problem(
     libraries = [Job(name, yardstick(name, reference.arguments), None) for name in problem.yardsticks]
     ordered = sorted(usable, key=lambda one: (one.plan.kind == "scheduled", one.plan.forecast_ns or 0.0))
     jobs = [Job(one.plan.id, kernel, reference, floor) for one in ordered if (kernel := one.kernel) is not None]
-    groups = [
-        [one.plan.id for one in usable if one.plan.kind == kind] for kind in ("scheduled", "default", "role_based")
-    ]
+    kinds = {(one.plan.kind, one.plan.options) for one in usable if one.plan.kind != "unspecialized"}
+    groups = [[one.plan.id for one in usable if (one.plan.kind, one.plan.options) == kind] for kind in sorted(kinds)]
     return measure_all(
         [*libraries, *jobs],
         device,

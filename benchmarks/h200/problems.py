@@ -10,7 +10,7 @@ __all__ = ["PROBLEMS", "Problem"]
 class Problem:
     """One family at one size. ``flops`` is the usual count of the literature, epilogue and softmax left out.
 
-    ``yardsticks`` are library calls; the first one is the opponent of the table. ``extra`` are variants beside the file's own.
+    ``yardsticks`` are library calls; the first one is the opponent of the table.
     """
 
     name: str
@@ -19,6 +19,8 @@ class Problem:
     size: Mapping[str, int]
     flops: float
     yardsticks: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    """Build options that everything (TileLang's own choices too) is built with besides plainly."""
 
 
 def _gemm(n: int) -> Problem:
@@ -40,6 +42,7 @@ def _attention(batch: int, heads: int, seq: int, dim: int) -> Problem:
         size={"batch": batch, "heads": heads, "seq": seq, "dim": dim},
         flops=4.0 * batch * heads * seq * seq * dim,
         yardsticks=("torch.sdpa_cudnn", "torch.sdpa_flash"),
+        options=("flush_denormals",),
     )
 
 

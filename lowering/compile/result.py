@@ -104,6 +104,8 @@ class CompiledKernel:
     toolchain: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     reused: bool = False
+    options: tuple[str, ...] = ()
+    """Names of build options (``lowering.compile.toolchain.OPTIONS``); a result with options is another result."""
 
 
 _ADAPTER: TypeAdapter[CompiledKernel] = TypeAdapter(CompiledKernel)

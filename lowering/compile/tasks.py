@@ -1,6 +1,7 @@
 """Tasks of the compile step. Run in children: TileLang is imported when this module is."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ from lowering.compile.lower import Lowered, arguments, lower, read_ir
 from lowering.compile.readback import ReadBack, read_back
 from lowering.compile.result import CompiledKernel, Launch, NotHonoured, Variant, to_document
 from lowering.compile.sass import SassReport, disassemble, find_cuobjdump
-from lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda, versions
+from lowering.compile.toolchain import OPTIONS, CudaToolchain, ToolchainMissing, find_cuda, versions
 from lowering.outcome import Outcome, OutcomeKind
 from solver.domain.documents import load
-from solver.domain.errors import WarpwrightError
+from solver.domain.errors import DocumentError, WarpwrightError
 from solver.domain.identity import digest_text
 from solver.domain.profile import HardwareProfile
 from solver.domain.schedule import WarpSchedule
@@ -25,17 +26,21 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
     """Task ``compile.cuda``: IR to a CompiledKernel document.
 
     Keys: ``ir``; ``arch``; ``variant``; ``schedule`` (warp-schedule document, or null for a baseline); ``output`` (folder for
-    binaries); optional ``profile`` (document, for resource limits), ``nvcc`` (path), ``source_only``.
+    binaries); optional ``profile`` (document, for resource limits), ``nvcc`` (path), ``source_only``,
+    ``options`` (names of ``lowering.compile.toolchain.OPTIONS``).
     A kernel that cannot be built is a result, not an error: ``outcome`` then says what was wrong.
     """
     variant: Variant = payload["variant"]
     arch = str(payload["arch"])
     seconds: dict[str, float] = {}
-    toolchain, missing = _toolchain(payload)
+    options = _options(payload)
+    toolchain, missing = _toolchain(payload, options)
     names = versions(toolchain.nvcc) if toolchain else {"nvcc": "none"}
 
     def finish(outcome: Outcome, **parts: Any) -> dict[str, Any]:
-        return to_document(CompiledKernel(variant, arch, outcome, toolchain=names, seconds=seconds, **parts))
+        return to_document(
+            CompiledKernel(variant, arch, outcome, toolchain=names, seconds=seconds, options=options, **parts)
+        )
 
     begun = time.monotonic()
     function = read_ir(payload["ir"])
@@ -138,11 +143,21 @@ def _launch(lowered: Lowered, found: ReadBack, static_bytes: int) -> Launch:
     )
 
 
-def _toolchain(payload: dict[str, Any]) -> tuple[CudaToolchain | None, str]:
+def _options(payload: dict[str, Any]) -> tuple[str, ...]:
+    """The options asked for, each known; DocumentError ``option-unknown`` otherwise."""
+    options = tuple(sorted(map(str, payload.get("options") or ())))
+    for name in options:
+        if name not in OPTIONS:
+            raise DocumentError(f"no build option {name!r}; there are {sorted(OPTIONS)}", code="option-unknown")
+    return options
+
+
+def _toolchain(payload: dict[str, Any], options: tuple[str, ...]) -> tuple[CudaToolchain | None, str]:
     if payload.get("source_only"):
         return None, "source only, as asked"
     try:
-        return find_cuda(payload.get("nvcc")), ""
+        flags = tuple(flag for name in options for flag in OPTIONS[name])
+        return replace(find_cuda(payload.get("nvcc")), extra=flags), ""
     except ToolchainMissing as error:
         return None, error.message
 

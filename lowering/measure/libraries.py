@@ -1,6 +1,7 @@
 """Vendor libraries as yardsticks: cuBLAS and cuDNN through torch, under the same protocol as our kernels.
 
-A static list: a name selects a function here, nothing else can be called. Imports torch when a call is made.
+A static list: a name selects a function here, nothing else can be called. Imports torch when a call is made: the device's child
+only.
 """
 
 from collections.abc import Callable
