@@ -11,7 +11,7 @@ __all__ = ["TASKS"]
 TASKS: Mapping[str, str] = MappingProxyType(
     {
         "frontend.read": "lowering.frontend.tasks:read",
-        "frontend.hash": "lowering.frontend.tasks:hash_ir",
+        "frontend.hash": "lowering.frontend.hash_task:hash_ir",
         "materialize.warp": "lowering.materialize.tasks:warp",
         "compile.cuda": "lowering.compile.tasks:compile_cuda",
         "measure.device": "lowering.measure.tasks:measure_device",

@@ -1,21 +1,19 @@
-"""The frontend's tasks, run in child processes only. A task takes one JSON object and returns one.
+"""The task ``frontend.read``, run in child processes only: importing this module imports TileLang, which warms a child.
 
 Whatever TVM says of a document that passed the check becomes a typed error here; a crash ends the child, not the service.
 """
 
 from typing import Any
 
+from tilelang import tvm
+
+from lowering.frontend.graph import read_graph
 from lowering.frontend.irhash import hash_document
 from lowering.frontend.precheck import LIMIT_BYTES, precheck
+from lowering.frontend.walk import walk_kernel
 from solver.domain import DocumentError, HardwareProfile, WarpwrightError, dump, load
 
-__all__ = ["hash_ir", "load_function", "read"]
-
-
-def hash_ir(payload: dict[str, Any]) -> dict[str, Any]:
-    """``{"ir", "limit_bytes"?}`` -> ``{"ir_hash"}``; needs no TVM."""
-    document = precheck(_text(payload), limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
-    return {"ir_hash": hash_document(document)}
+__all__ = ["load_function", "read"]
 
 
 def read(payload: dict[str, Any]) -> dict[str, Any]:
@@ -28,9 +26,6 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
     """
     document = precheck(_text(payload), limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
     profile: HardwareProfile = load(HardwareProfile, payload["profile"])
-
-    from lowering.frontend.graph import read_graph
-    from lowering.frontend.walk import walk_kernel
 
     function = load_function(_text(payload))
     try:
@@ -45,8 +40,6 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
 
 def load_function(text: str) -> Any:
     """The ``PrimFunc`` of a checked document; DocumentError ``ir-rejected`` when TVM refuses it."""
-    from tilelang import tvm
-
     try:
         function = tvm.ir.load_json(text)
     except Exception as error:

@@ -1,9 +1,17 @@
-"""The task ``materialize.warp``, run in child processes only."""
+"""The task ``materialize.warp``, run in child processes only: importing this module imports TileLang, which warms a child."""
 
 from typing import Any
 
+from tilelang import tvm
+
 from lowering.frontend.precheck import LIMIT_BYTES, precheck
+from lowering.frontend.storage import Storages
 from lowering.frontend.tasks import load_function
+from lowering.frontend.walk import walk_kernel
+from lowering.materialize.annotate import with_schedule
+from lowering.materialize.objects import schedule_object
+from lowering.materialize.references import check_references
+from lowering.materialize.source import kernel_source
 from solver.domain import NotApplicable, WarpSchedule, load
 
 __all__ = ["warp"]
@@ -18,16 +26,6 @@ def warp(payload: dict[str, Any]) -> dict[str, Any]:
     """
     ir, schedule = payload["ir"], load(WarpSchedule, payload["schedule"])
     precheck(ir, limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
-
-    from tilelang import tvm
-
-    from lowering.frontend.storage import Storages
-    from lowering.frontend.walk import walk_kernel
-    from lowering.materialize.annotate import with_schedule
-    from lowering.materialize.objects import schedule_object
-    from lowering.materialize.references import check_references
-    from lowering.materialize.source import kernel_source
-
     kernel = walk_kernel(load_function(ir))
     buffers = Storages(kernel).tvm_buffers()
     check_references(kernel, buffers, schedule)
