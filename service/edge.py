@@ -13,7 +13,7 @@ import structlog
 from prometheus_client import Counter, Histogram
 from structlog.contextvars import bound_contextvars
 
-from service.errors import BadRequest, TooLarge
+from service.errors import BadRequest, ServiceError, TooLarge
 from service.problems import problem_response
 from service.settings import Settings, is_loopback
 from solver.domain import WarpwrightError
@@ -52,9 +52,11 @@ class Edge:
         scope["trace_id"] = trace
         started = time.perf_counter()
         status = 500
+        started_answer = False
 
         async def answered(message: Message) -> None:
-            nonlocal status
+            nonlocal status, started_answer
+            started_answer = True
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message["headers"], (b"x-trace-id", trace.encode())]
@@ -68,7 +70,14 @@ class Edge:
             if refusal is not None:
                 await problem_response(refusal, trace)(scope, receive, answered)
                 return
-            await self._app(scope, _limited(receive, self._limit_of(scope)), answered)
+            try:
+                await self._app(scope, _limited(receive, self._limit_of(scope)), answered)
+            except Exception as error:
+                log.error("unexpected-error", path=scope["path"], exc_info=error)
+                if started_answer:
+                    raise
+                fault = ServiceError("an unexpected error; the log has it under this trace id")
+                await problem_response(fault, trace)(scope, receive, answered)
             log.debug("request", method=scope["method"], path=scope["path"], status=status)
 
     def _limit_of(self, scope: Scope) -> int:

@@ -1,7 +1,7 @@
 """RFC 9457 problem documents: the one place where errors become HTTP answers.
 
 ``type`` is a URN of the stable code, ``code`` the code itself, ``place`` a JSON pointer, a profile path or a statement id.
-An unexpected error becomes ``internal-error`` without its text: the log has the traceback under the same trace id.
+An unexpected error becomes ``internal-error`` in ``service.edge``, without its text: the log has the traceback.
 """
 
 from collections.abc import Awaitable, Callable
@@ -69,7 +69,6 @@ def install(app: FastAPI) -> None:
         RequestValidationError: _invalid,
         HTTPException: _http,
         OperationalError: _database,
-        Exception: _unexpected,
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
@@ -102,11 +101,6 @@ async def _database(request: Request, error: OperationalError) -> Response:
     log.error("database-away", error=str(error.orig))
     away = Unavailable("the database does not answer", code="database-away", headers={"Retry-After": "2"})
     return problem_response(away, _trace(request))
-
-
-async def _unexpected(request: Request, error: Exception) -> Response:
-    log.error("unexpected-error", path=request.url.path, exc_info=error)
-    return problem_response(ServiceError("an unexpected error; the log has it under this trace id"), _trace(request))
 
 
 def _trace(request: Request) -> str | None:

@@ -67,7 +67,7 @@ def progress(session: ReadSession, batch_id: str) -> tuple[int, int, int]:
     mine = select(BatchItem.job_id).where(BatchItem.batch_id == batch_id)
     query = select(func.count(), func.coalesce(func.sum(Job.done), 0), func.coalesce(func.sum(Job.total), 0))
     ((jobs, done, total),) = session.rows(query.where(Job.id.in_(mine)))
-    return int(jobs or 0), int(done), int(total)
+    return jobs or 0, int(done or 0), int(total or 0)
 
 
 def pace(session: ReadSession, batch_id: str) -> tuple[int, datetime | None, datetime | None]:
