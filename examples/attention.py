@@ -5,9 +5,10 @@ import tilelang.language as T
 VARIANTS = [
     {"BM": 128, "BN": 128, "threads": 256, "stages": 2},
     {"BM": 192, "BN": 128, "threads": 384, "stages": 2},
-    {"BM": 128, "BN": 176, "threads": 256, "stages": 1},
+    {"BM": 192, "BN": 64, "threads": 384, "stages": 2},
+    {"BM": 128, "BN": 64, "threads": 256, "stages": 2},
 ]
-"""Tile variants of the family; the first one is the default."""
+"""Tile variants of the family; the first one is the default. BN must divide the sequence: the last tile is not masked."""
 
 
 def kernel(batch=4, heads=16, seq=8192, dim=128, BM=128, BN=128, threads=256, stages=2):
@@ -41,8 +42,7 @@ def kernel(batch=4, heads=16, seq=8192, dim=128, BM=128, BN=128, threads=256, st
             T.fill(row_max, -T.infinity(T.float32))
             for k in T.Pipelined(T.ceildiv(seq, BN), num_stages=stages):
                 T.copy(K[bz, by, k * BN : (k + 1) * BN, :], Ks)
-                T.clear(scores)
-                T.gemm(Qs, Ks, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
+                T.gemm(Qs, Ks, scores, transpose_B=True, policy=T.GemmWarpPolicy.FullRow, clear_accum=True)
                 T.copy(row_max, row_max_prev)
                 T.reduce_max(scores, row_max, dim=1, clear=False)
                 for i in T.Parallel(BM):

@@ -97,7 +97,7 @@ def test_the_attention_of_the_examples(read_graph: ReadGraph) -> None:
     assert ("gemm_acc", "copy_probs", "war", 1) in edges(graph, "probs")
     assert ("copy_row_max_prev", "reduce_row_max", "war", 0) in edges(graph, "row_max")
     assert ("reduce_row_max", "copy_row_max_prev", "raw", 1) in edges(graph, "row_max")
-    # A fill overwrites the scores as a whole, so nothing of the last iteration is read.
+    # The product clears its accumulator, so nothing of the last iteration is read.
     assert not any(hazard == "raw" and distance == 1 for _, _, hazard, distance in edges(graph, "scores"))
     assert graph.op("gemm_acc").gemm is not None
     fragment = graph.op("gemm_acc").gemm

@@ -86,7 +86,7 @@ ATTENTION = WarpSchedule(
             "k",
             load=body("acquire ks", "copy_Ks", "commit ks", "acquire vs", "copy_Vs", "commit vs"),
             consumer=body(
-                *("fill_scores", "wait ks", "gemm_scores", "release ks", *_SOFTMAX, "copy_probs", "compute_acc"),
+                *("wait ks", "gemm_scores", "release ks", *_SOFTMAX, "copy_probs", "compute_acc"),
                 *("wait vs", "gemm_acc", "release vs"),
             ),
         ),
@@ -111,7 +111,7 @@ ATTENTION_PIPELINED = WarpSchedule(
             "k",
             load=body("acquire ks", "copy_Ks", "commit ks", "acquire vs", "copy_Vs", "commit vs"),
             consumer=body(
-                *("fill_scores", "wait ks", "gemm_scores", "release ks"),
+                *("wait ks", "gemm_scores", "release ks"),
                 *("wait vs@1", "gemm_acc", "release vs@1"),
                 *(*_SOFTMAX, "copy_probs", "compute_acc"),
             ),
