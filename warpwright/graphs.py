@@ -17,9 +17,9 @@ __all__ = ["read_graph", "read_kernel", "reply_error"]
 READ = Limits(wall_seconds=120.0, cpu_seconds=120.0, memory_bytes=6 << 30)
 
 
-def read_graph(ir: str, profile: HardwareProfile) -> KernelGraph:
+def read_graph(ir: str, profile: HardwareProfile, *, pool: ChildPool | None = None) -> KernelGraph:
     """The kernel as the solver sees it on this device; raises as :func:`read_kernel`."""
-    return read_kernel(ir, profile)[0]
+    return read_kernel(ir, profile, pool=pool)[0]
 
 
 def read_kernel(ir: str, profile: HardwareProfile, *, pool: ChildPool | None = None) -> tuple[KernelGraph, str]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lowering.children import Limits, Returned, run_task
+from lowering.children import ChildPool, Limits, Returned, run_task
 from solver.domain import HardwareProfile, Pins, TargetFamily, Verdict, documents
 from warpwright.graphs import read_graph, reply_error
 from warpwright.kernel_file import KernelFile
@@ -23,6 +23,7 @@ def solve_kernel(
     pins: Pins | None = None,
     seed: int = 0,
     wall_seconds: float = WALL_SECONDS,
+    pool: ChildPool | None = None,
 ) -> Verdict:
     """The verdict on the default variant.
 
@@ -30,6 +31,7 @@ def solve_kernel(
         WarpwrightError: the kernel was refused, the profile lacks a number, or the solve itself failed.
     """
     ir = kernel.variants[0].ir
+    subject: dict[str, Any]
     payload: dict[str, Any] = {
         "profile": documents.dump(profile),
         "pins": documents.dump(pins or Pins()),
@@ -39,7 +41,7 @@ def solve_kernel(
         "wall_seconds": wall_seconds,
     }
     if profile.family is TargetFamily.CUDA:
-        task, subject = "solve.warp", {"graph": documents.dump(read_graph(ir, profile))}
+        task, subject = "solve.warp", {"graph": documents.dump(read_graph(ir, profile, pool=pool))}
     else:
         task, subject = "solve.buffer", {"ir": ir}
     limits = Limits(wall_seconds=wall_seconds + GRACE_SECONDS, cpu_seconds=2 * wall_seconds + GRACE_SECONDS)

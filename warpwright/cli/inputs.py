@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from lowering.children import ChildPool
 from solver.domain import HardwareProfile, Infeasible, Pins, Schedule, Unknown, Verdict, documents
 from solver.domain.errors import DocumentError
 from warpwright.kernel_file import KernelFile, parse_setting, read_kernel_file
@@ -22,9 +23,11 @@ def profile_of(name_or_path: str) -> HardwareProfile:
     return load_profile(name_or_path)
 
 
-def kernel_of(path: Path, function: str | None, settings: tuple[str, ...]) -> KernelFile:
+def kernel_of(
+    path: Path, function: str | None, settings: tuple[str, ...], *, pool: ChildPool | None = None
+) -> KernelFile:
     """The kernel file with the ``--set`` values on top."""
-    return read_kernel_file(path, function=function, settings=dict(map(parse_setting, settings)))
+    return read_kernel_file(path, function=function, settings=dict(map(parse_setting, settings)), pool=pool)
 
 
 def pins_of(path: Path | None) -> Pins:

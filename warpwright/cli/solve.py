@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from rich.table import Table
 from rich.text import Text
 
+from lowering.children import ChildPool
 from solver.domain import Feasible, HardwareProfile, Infeasible, Pins, ProvenOptimal, Unknown, Verdict, documents
 from solver.domain.errors import WarpwrightError
 from warpwright.cli.exit_codes import ExitCode
@@ -52,14 +53,11 @@ def run_solve(options: SolveOptions) -> ExitCode:
         raise WarpwrightError("a kernel needs --profile", code="profile-needed", place="--profile")
     profile = profile_of(options.profile)
     pins = pins_of(options.pins)
-    kernel = kernel_of(options.file, options.function, options.settings)
-    if options.why is not None or options.explain:
-        return _explain(kernel, profile, pins, options)
-    return _solve_kernel(kernel, profile, pins, options)
-
-
-def _solve_kernel(kernel: KernelFile, profile: HardwareProfile, pins: Pins, options: SolveOptions) -> ExitCode:
-    verdict = solve_kernel(kernel, profile, engine=options.engine or DEFAULT_ENGINE, pins=pins)
+    with ChildPool(1) as pool:
+        kernel = kernel_of(options.file, options.function, options.settings, pool=pool)
+        if options.why is not None or options.explain:
+            return _explain(kernel, profile, pins, options, pool)
+        verdict = solve_kernel(kernel, profile, engine=options.engine or DEFAULT_ENGINE, pins=pins, pool=pool)
     if options.json:
         _print_json(documents.dump(verdict))
     else:
@@ -86,11 +84,13 @@ def _print_verdict(name: str, profile: HardwareProfile, verdict: Verdict) -> Non
             out.print(Text(f"  the budget ended: {reason}"))
 
 
-def _explain(kernel: KernelFile, profile: HardwareProfile, pins: Pins, options: SolveOptions) -> ExitCode:
+def _explain(
+    kernel: KernelFile, profile: HardwareProfile, pins: Pins, options: SolveOptions, pool: ChildPool
+) -> ExitCode:
     from solver.explain import Explanation, explain
     from warpwright.graphs import read_graph
 
-    graph = read_graph(kernel.variants[0].ir, profile)
+    graph = read_graph(kernel.variants[0].ir, profile, pool=pool)
     found = explain(graph, profile, options.why, pins=pins, engine=options.engine or DEFAULT_ENGINE)
     if options.json:
         body = TypeAdapter(Explanation).dump_python(found, mode="json")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from lowering.children import ChildPool
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import kernel_of, profile_of, schedule_of
 from warpwright.cli.render import console
@@ -32,8 +33,10 @@ def run_verify(options: VerifyOptions) -> ExitCode:
     """Prints the violations, or that there are none."""
     profile = profile_of(options.profile)
     schedule = schedule_of(options.schedule)
-    kernel = kernel_of(options.kernel, options.function, options.settings)
-    violations = violations_of(read_graph(kernel.variants[0].ir, profile), profile, schedule)
+    with ChildPool(1) as pool:
+        kernel = kernel_of(options.kernel, options.function, options.settings, pool=pool)
+        graph = read_graph(kernel.variants[0].ir, profile, pool=pool)
+    violations = violations_of(graph, profile, schedule)
     if options.json:
         body = [
             {"family": each.family, "rule": each.rule, "message": each.message, "place": each.place}

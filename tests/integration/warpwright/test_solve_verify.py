@@ -1,0 +1,83 @@
+"""``solve`` and ``verify`` as typed, on the example kernels and on problems from files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from solver.modulo import problem_document
+from tests.unit.modulo.tiny import chain
+from warpwright.cli.exit_codes import ExitCode
+from warpwright.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[3]
+GEMM = str(ROOT / "examples" / "gemm.py")
+VECTOR = str(ROOT / "examples" / "ascend_vector.py")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as left:
+        main(list(arguments))
+    return int(left.value.code or 0), capsys.readouterr().out
+
+
+def test_what_is_solved_verifies_and_what_is_changed_does_not(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out = run(capsys, "solve", GEMM, "-p", "h200", "--json")
+    assert code == ExitCode.OK
+    verdict = json.loads(out)
+    assert verdict["status"] == "proven_optimal"
+    assert verdict["certificate"]["verified"] is True
+    verdict["schedule"]["pipelines"][0]["depth"] = 64
+    path = tmp_path / "verdict.json"
+    path.write_text(json.dumps(verdict))
+    code, out = run(capsys, "verify", str(path), "--kernel", GEMM, "-p", "h200", "--json")
+    assert code == ExitCode.ILLEGAL
+    assert "shared_memory" in {violation["family"] for violation in json.loads(out)["violations"]}
+
+
+def test_an_ascend_kernel_is_solved_and_its_schedule_is_legal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out = run(capsys, "solve", VECTOR, "-p", "ascend950", "--json")
+    assert (code, json.loads(out)["status"]) == (ExitCode.OK, "proven_optimal")
+    path = tmp_path / "verdict.json"
+    path.write_text(out)
+    code, out = run(capsys, "verify", str(path), "--kernel", VECTOR, "-p", "ascend950", "--json")
+    assert (code, json.loads(out)["legal"]) == (ExitCode.OK, True)
+
+
+def test_a_choice_that_does_not_fit_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = run(capsys, "solve", GEMM, "-p", "h200", "--why", "pipelines.as_bs.depth=8", "--json")
+    answer = json.loads(out)
+    assert code == ExitCode.INFEASIBLE
+    assert answer["possible"] is False
+    assert any("shared" in conflict["family"] for conflict in answer["conflicts"])
+
+
+def test_a_modulo_problem_from_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "problem.json"
+    path.write_text(json.dumps(problem_document(chain())))
+    code, out = run(capsys, "solve", "--problem", str(path), "--json")
+    answer = json.loads(out)
+    assert (code, answer["proven"], answer["verified"]) == (ExitCode.OK, True, True)
+    code, out = run(capsys, "solve", "--problem", str(path))
+    assert "verified: yes" in out
+
+
+def test_a_problem_that_is_none_is_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "problem.json"
+    path.write_text("[]")
+    code, out = run(capsys, "solve", "--problem", str(path), "--json")
+    assert code == ExitCode.BAD_INPUT
+    assert json.loads(out)["error"]["code"]
+
+
+def test_a_verdict_without_a_schedule_cannot_be_verified(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "verdict.json"
+    document = {"schema": "warpwright.verdict/1", "status": "unknown", "reason": "budget", "engine": "z3", "work": 1}
+    path.write_text(json.dumps(document))
+    code, out = run(capsys, "verify", str(path), "--kernel", GEMM, "-p", "h200", "--json")
+    assert code == ExitCode.BAD_INPUT
+    assert "without a schedule" in json.loads(out)["error"]["message"]
