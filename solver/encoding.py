@@ -57,8 +57,6 @@ class Encoding:
     """Scope, role and two items in source order: whether the first one also runs first in its role's body."""
     full: list[Var | None] = field(default_factory=list)
     release: list[Var | None] = field(default_factory=list)
-    product: dict[int, Var] = field(default_factory=dict)
-    """Versions down to a nested channel, where a buffer has pipelines in several scopes."""
 
     def stream(self, role: str, item: str) -> Expr:
         """Cycles for which an item holds its role's stream, as an expression of width and child intervals."""

@@ -34,7 +34,6 @@ class Channel:
     """A buffer that one role fills and another uses, handed over once an iteration of ``scope``.
 
     ``writes`` and ``reads`` are the items of the scope (operations or child loops) in which each side touches it.
-    ``enclosing`` is the channel of the same buffer in an outer scope, whose versions multiply with this one's.
     """
 
     buffer: str
@@ -45,7 +44,6 @@ class Channel:
     reads: tuple[str, ...]
     carried: str
     """Why only one version is right (a value lives from one iteration to the next); empty when versions are free."""
-    enclosing: int | None = None
 
     @property
     def name(self) -> str:
@@ -181,9 +179,11 @@ def _structure(problem: WarpProblem, placement: dict[str, tuple[str, ...]], conf
         enter(scope.id)
     channels: list[Channel] = []
     for buffer in problem.graph.buffers:
-        found, trouble = _channels_of(problem, buffer, placement, len(channels))
-        channels += found
-        conflicts += trouble
+        found = _channel_of(problem, buffer, placement)
+        if isinstance(found, Channel):
+            channels.append(found)
+        elif found is not None:
+            conflicts.append(found)
     used = {role for roles in placement.values() for role in roles}
     return Structure(
         roles=tuple(role for role in ROLES if role in used),
@@ -220,59 +220,53 @@ def item_in(problem: WarpProblem, scope_id: str, op: Op) -> str:
     return path[path.index(scope_id) + 1]
 
 
-def _channels_of(
-    problem: WarpProblem, buffer: Buffer, placement: Mapping[str, tuple[str, ...]], first_index: int
-) -> tuple[list[Channel], list[Conflict]]:
+def _channel_of(
+    problem: WarpProblem, buffer: Buffer, placement: Mapping[str, tuple[str, ...]]
+) -> Channel | Conflict | None:
+    """The channel of a buffer that two roles touch, why it cannot have one, or nothing where it stays in one role."""
     touching = [op for op in problem.graph.ops if buffer.name in {a.buffer for a in (*op.reads, *op.writes)}]
     writers = [op for op in touching if buffer.name in {a.buffer for a in op.writes}]
     roles = {role for op in touching for role in placement[op.id]}
     if buffer.memory in PRIVATE_MEMORIES or len(roles) < 2 or not writers:
-        return [], []
+        return None
     if buffer.memory is Memory.GLOBAL:
         message = f"global {buffer.name} is written by one role and touched by another; no pipeline can protect it"
-        return [], [Conflict("hand_offs", message, "place all of its accesses in one role", buffer.name)]
+        return Conflict("hand_offs", message, "place all of its accesses in one role", buffer.name)
     if len(roles) > 2:
         message = f"{buffer.name} is touched by {_list(roles)}; a pipeline has one producer and one consumer"
-        return [], [Conflict("hand_offs", message, "place its accesses in two roles", buffer.name)]
+        return Conflict("hand_offs", message, "place its accesses in two roles", buffer.name)
     producer = placement[writers[0].id][0]
     consumer = next(role for role in roles if role != producer)
     filling = [op for op in touching if producer in placement[op.id]]
     using = [op for op in touching if consumer in placement[op.id]]
-    scopes = sorted(
-        {meeting_scope(problem, w, r) for w in filling for r in using if w in writers or r in writers},
-        key=lambda scope: len(path_to(problem, scope)),
-    )
-    chain = path_to(problem, scopes[-1])
-    if any(scope not in chain for scope in scopes):
-        message = f"{buffer.name} changes hands in sibling loops {_list(scopes)}; its pipeline can be in one scope only"
-        return [], [Conflict("hand_offs", message, "use one buffer a loop", buffer.name)]
-    channels: list[Channel] = []
-    for scope in scopes:
-        inside = [op for op in touching if scope in path_to(problem, op.scope)]
-        order = {item: n for n, item in enumerate(problem.scopes[scope].items)}
-        writes = {item_in(problem, scope, op) for op in inside if op in filling}
-        reads = {item_in(problem, scope, op) for op in inside if op in using}
-        late = [op for op in inside if op in using and _reads_older_value(problem, scope, op, buffer.name, filling)]
+    scopes = {meeting_scope(problem, w, r) for w in filling for r in using if w in writers or r in writers}
+    for scope in sorted(scopes):
+        late = [op for op in using if _reads_older_value(problem, scope, op, buffer.name, filling)]
         if late:
             message = (
                 f"{late[0].id} reads the {buffer.name} that {writers[0].id} filled an iteration of {scope} earlier; "
                 "a pipeline hands over the value of the same iteration"
             )
-            relaxation = f"place {writers[0].id} in the {consumer} role"
-            return [], [Conflict("hand_offs", message, relaxation, buffer.name)]
-        channels.append(
-            Channel(
-                buffer=buffer.name,
-                scope=scope,
-                producer=producer,
-                consumer=consumer,
-                writes=tuple(sorted(writes, key=order.__getitem__)),
-                reads=tuple(sorted(reads, key=order.__getitem__)),
-                carried=loop_carried(problem, buffer.name, scope),
-                enclosing=first_index + len(channels) - 1 if channels else None,
-            )
-        )
-    return channels, []
+            return Conflict("hand_offs", message, f"place {writers[0].id} in the {consumer} role", buffer.name)
+    if len(scopes) > 1:
+        # Siblings cannot share a pipeline; nested ones could, but what the outer use would read of the inner ring is
+        # nowhere defined. Two buffers say what is meant.
+        message = f"{buffer.name} changes hands in {_list(scopes)}; its pipeline can be in one scope only"
+        return Conflict("hand_offs", message, "use one buffer a loop", buffer.name)
+    (scope,) = scopes
+    inside = [op for op in touching if scope in path_to(problem, op.scope)]
+    order = {item: n for n, item in enumerate(problem.scopes[scope].items)}
+    writes = {item_in(problem, scope, op) for op in inside if op in filling}
+    reads = {item_in(problem, scope, op) for op in inside if op in using}
+    return Channel(
+        buffer=buffer.name,
+        scope=scope,
+        producer=producer,
+        consumer=consumer,
+        writes=tuple(sorted(writes, key=order.__getitem__)),
+        reads=tuple(sorted(reads, key=order.__getitem__)),
+        carried=loop_carried(problem, buffer.name, scope),
+    )
 
 
 def _reads_older_value(problem: WarpProblem, scope: str, op: Op, buffer: str, writers: list[Op]) -> bool:
@@ -280,6 +274,8 @@ def _reads_older_value(problem: WarpProblem, scope: str, op: Op, buffer: str, wr
     if problem.scopes[scope].kind is ScopeKind.ROOT:
         return False
     order = [other.id for other in source_order(problem, scope)]
+    if op.id not in order:
+        return False
     inside = [order.index(writer.id) for writer in writers if writer.id in order]
     reads = buffer in {access.buffer for access in op.reads}
     return reads and bool(inside) and order.index(op.id) < min(inside)

@@ -19,11 +19,8 @@ NAME = "pipelines"
 
 
 def build(enc: Encoding) -> None:
-    """Which channels share a pipeline: those that one operation writes must, nested ones cannot."""
+    """Channels that one operation writes share a pipeline."""
     channels = enc.structure.channels
-    for (first, second), literal in enc.merged.items():
-        if channels[first].enclosing is not None or channels[second].enclosing is not None:
-            enc.model.any_of([literal.negated()], note="a buffer in nested pipelines has pipelines of its own")
     written = {op.id: {access.buffer for access in op.writes} for op in enc.problem.graph.ops}
     for first in range(len(channels)):
         for second in range(first + 1, len(channels)):

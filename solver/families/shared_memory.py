@@ -42,25 +42,9 @@ def on_chip(enc: Encoding) -> Expr:
     terms = []
     for buffer in shared_buffers(enc.problem):
         channels = [n for n, c in enumerate(enc.structure.channels) if c.buffer == buffer.name]
-        if not channels:
-            terms.append(linear(constant=aligned_bytes(buffer)))
-        else:
-            terms.append(aligned_bytes(buffer) * versions(enc, channels))
+        versions = linear((1, enc.depth[channels[0]])) if channels else linear(constant=1)
+        terms.append(aligned_bytes(buffer) * versions)
     return sum(terms, linear())
-
-
-def versions(enc: Encoding, channels: list[int]) -> Expr:
-    """Versions of a buffer: its depth, or the product of the depths of nested pipelines."""
-    total, most = linear((1, enc.depth[channels[0]])), max(enc.depth_is[channels[0]])
-    for index in channels[1:]:
-        channel = enc.structure.channels[index]
-        most *= max(enc.depth_is[index])
-        if index not in enc.product:
-            enc.product[index] = enc.model.integer(f"versions of {channel.buffer} down to {channel.scope}", 1, most)
-            for depth, literal in enc.depth_is[index].items():
-                enc.model.equal(enc.product[index] - depth * total, 0, when=[literal])
-        total = linear((1, enc.product[index]))
-    return total
 
 
 def build(enc: Encoding) -> None:

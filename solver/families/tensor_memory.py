@@ -9,7 +9,6 @@ from solver.domain.kernel import Buffer, Memory
 from solver.domain.verdict import Violation
 from solver.encoding import Encoding
 from solver.families.fact import Fact
-from solver.families.shared_memory import versions
 from solver.model import linear
 from solver.problem import WarpProblem
 from solver.reading import Reading
@@ -41,15 +40,9 @@ def build(enc: Encoding) -> None:
         if not channels:
             total += columns(problem, buffer, 1)
             continue
-        held = model.integer(f"columns of {buffer.name}", 0, 1 << 20)
-        count = versions(enc, channels)
-        most = prod(max(enc.depth_is[n]) for n in channels)
-        is_count = {n: model.boolean(f"{buffer.name} has {n} versions") for n in range(1, most + 1)}
-        model.exactly_one(list(is_count.values()))
-        for n, literal in is_count.items():
-            model.equal(count, n, when=[literal])
-            model.equal(held, min(columns(problem, buffer, n), 1 << 20), when=[literal])
-        total += held
+        total += linear(
+            *((columns(problem, buffer, n), literal.var) for n, literal in enc.depth_is[channels[0]].items())
+        )
     limit = problem.device.tensor_columns
     model.at_most(total, limit, note=f"tensor memory within {limit} columns")
 

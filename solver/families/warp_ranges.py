@@ -133,6 +133,8 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     if reading is not None:
         held = tuple((role.name, role.warps * THREADS_PER_WARP) for role in reading.schedule.roles)
         total = reading.schedule.num_warps * THREADS_PER_WARP
+        idle = total - sum(amount for _, amount in held)
+        held = (*held, ("idle", idle)) if idle else held
         return (Fact("threads", total, problem.device.block_threads, "threads a block", held),)
     ops = problem.graph.ops
     most = problem.device.block_threads // (THREADS_PER_WARP * WARPGROUP)

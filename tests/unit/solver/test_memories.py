@@ -1,0 +1,149 @@
+"""Shared memory, tensor memory, occupancy, nested pipelines: what versions cost and where they stop."""
+
+from dataclasses import replace
+
+import pytest
+
+from solver.domain.kernel import KernelGraph, Memory, ScopeKind
+from solver.domain.pins import DepthPin, Pins, RolePin
+from solver.domain.profile import HardwareProfile
+from solver.domain.schedule import OpRef, Pipeline, Role, RoleBody, ScopeProgram, Sync, SyncKind, WarpSchedule
+from solver.domain.verdict import Infeasible, ProvenOptimal
+from solver.families.shared_memory import aligned_bytes, holders
+from solver.families.tensor_memory import columns
+from solver.problem import close_problem
+from solver.profiles import load_profile
+from solver.reading import Reading
+from solver.solve import solve
+from solver.verify import verify, violations
+from tests import kernels
+from tests.kernels import Sketch
+
+H200, B200 = load_profile("h200"), load_profile("b200")
+
+
+def families(graph: KernelGraph, pins: Pins | None = None, profile: HardwareProfile = H200) -> set[str]:
+    """Families of the conflicts, empty when there is a schedule."""
+    verdict = solve(close_problem(graph, profile, pins))
+    if isinstance(verdict, Infeasible):
+        return {conflict.family for conflict in verdict.conflicts}
+    assert isinstance(verdict, ProvenOptimal), verdict
+    return set()
+
+
+def warp(graph: KernelGraph, pins: Pins | None = None, profile: HardwareProfile = H200) -> WarpSchedule:
+    verdict = solve(close_problem(graph, profile, pins))
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    return verdict.schedule
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(214_016, True), (214_015, False)])
+def test_the_last_byte_counts(limit: int, fits: bool) -> None:
+    """Three versions of 48 KiB, a tile of 64 KiB and one KiB of barriers."""
+    quantities = tuple(replace(q, value=limit) if q.path == "shared.per_block" else q for q in H200.quantities)
+    pins = Pins(depths=(DepthPin("As", 3), DepthPin("Bs", 3)))
+    assert (families(kernels.gemm(), pins, replace(H200, quantities=quantities)) == set()) is fits
+
+
+def test_changing_the_profile_alone_changes_the_answer() -> None:
+    roomy, tight = warp(kernels.gemm(128, 128)), load_profile("rtx5090")
+    assert roomy.pipelines[0].depth == 4
+    verdict = solve(close_problem(kernels.gemm(128, 128, epilogue=False), tight))
+    assert not isinstance(verdict, ProvenOptimal) or verdict.certificate.on_chip_bytes <= 101_376
+
+
+def test_every_version_is_aligned() -> None:
+    graph = kernels.gemm(64, 64, 64, threads=128)
+    odd = tuple(replace(b, bytes=b.bytes + 16) if b.name == "As" else b for b in graph.buffers)
+    problem = close_problem(replace(graph, buffers=odd), H200)
+    assert aligned_bytes(problem.graph.buffer("As")) == 64 * 64 * 2 + 1024
+
+
+@pytest.mark.parametrize(("n", "versions", "expected"), [(128, 1, 128), (128, 3, 512), (8, 1, 32), (256, 2, 512)])
+def test_columns_are_powers_of_two_from_thirty_two(n: int, versions: int, expected: int) -> None:
+    problem = close_problem(kernels.blackwell_gemm(128, n), B200)
+    assert columns(problem, problem.graph.buffer("acc"), versions) == expected
+
+
+def test_a_product_in_tensor_memory_signals_from_one_warp() -> None:
+    graph = kernels.blackwell_gemm()
+    schedule = warp(graph, profile=B200)
+    assert schedule.role("mma").warps == 1
+    wide = tuple(replace(r, warps_hi=r.warps_lo + 2) if r.name == "mma" else r for r in schedule.roles)
+    broken = verify(graph, B200, replace(schedule, roles=wide))
+    assert {violation.rule for violation in broken} == {"single-warp"}
+    assert "barriers" in families(graph, Pins(roles=(RolePin("mma", 5, 7),)), B200)
+
+
+def test_tensor_memory_has_so_many_lanes_and_columns() -> None:
+    assert families(kernels.blackwell_gemm(256, 64), profile=B200) == {"tensor_memory"}
+    schedule = warp(kernels.blackwell_gemm(), profile=B200)
+    deep = tuple(replace(p, depth=8) if "acc" in p.buffers else p for p in schedule.pipelines)
+    found = {v.rule for v in verify(kernels.blackwell_gemm(), B200, replace(schedule, pipelines=deep))}
+    assert "too-many-columns" in found
+
+
+def test_tensor_memory_needs_a_device_that_has_it() -> None:
+    assert families(kernels.blackwell_gemm(), profile=H200) & {"barriers", "tensor_memory"}
+
+
+def test_two_blocks_an_sm_share_what_it_has() -> None:
+    small = replace(kernels.gemm(64, 128, 64, threads=128), min_blocks_per_sm=2)
+    schedule = warp(small)
+    assert verify(small, H200, schedule) == ()
+    problem = close_problem(small, H200)
+    assert problem.device.launch_registers(32 * schedule.num_warps, 2) == 128
+    large = replace(kernels.gemm(128, 256), min_blocks_per_sm=2)
+    assert "occupancy" in families(large) or "register_need" in families(large)
+
+
+def nested() -> KernelGraph:
+    """A ring in the inner loop, and one more use of its last tile in the outer one."""
+    s = Sketch("nested", 128)
+    s.buffer("As", Memory.SHARED, (64, 64))
+    s.buffer("acc", Memory.FRAGMENT, (64, 64), "float32")
+    s.fill("clear", "acc")
+    s.loop("outer", 4, kind=ScopeKind.SERIAL)
+    s.loop("inner", 6, "outer")
+    s.load("next", "As", "inner", source="A")
+    s.gemm("mma", "As", "As", "acc", (64, 64, 64), "inner")
+    s.each("last", ["As", "acc"], ["acc"], "outer")
+    return s.graph()
+
+
+def nested_schedule(inner: int, outer: int) -> WarpSchedule:
+    def sync(kind: str, pipeline: str) -> Sync:
+        return Sync(SyncKind(kind), pipeline)
+
+    load_inner = (sync("producer_acquire", "ring"), OpRef("next"), sync("producer_commit", "ring"))
+    load_outer = (sync("producer_acquire", "tile"), OpRef("inner"), sync("producer_commit", "tile"))
+    use_inner = (sync("consumer_wait", "ring"), OpRef("mma"), sync("consumer_release", "ring"))
+    use_outer = (OpRef("inner"), sync("consumer_wait", "tile"), OpRef("last"), sync("consumer_release", "tile"))
+    return WarpSchedule(
+        8,
+        (Role("consumer", 0, 4, 240), Role("load", 4, 5, 24)),
+        (Pipeline("ring", ("As",), inner), Pipeline("tile", ("As",), outer)),
+        (
+            ScopeProgram("inner", (RoleBody("load", load_inner), RoleBody("consumer", use_inner))),
+            ScopeProgram("outer", (RoleBody("load", load_outer), RoleBody("consumer", use_outer))),
+            ScopeProgram(
+                "tl.ws_scope_root",
+                (
+                    RoleBody("load", (OpRef("outer"),)),
+                    RoleBody("consumer", (OpRef("clear"), OpRef("outer"))),
+                ),
+            ),
+        ),
+    )
+
+
+def test_nested_pipelines_multiply_their_versions() -> None:
+    """The search invents none, but judges them: versions are the product of both depths."""
+    problem = close_problem(nested(), H200)
+    reading = Reading(problem, nested_schedule(3, 2))
+    assert reading.versions("As") == 6
+    assert dict(holders(reading))["As"] == 6 * 8192
+    assert violations(problem, nested_schedule(3, 2)) == ()
+    assert {v.rule for v in violations(problem, nested_schedule(6, 5))} == {"deeper-than-trips", "over-capacity"}
+    assert families(nested()) == {"hand_offs"}

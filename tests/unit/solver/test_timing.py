@@ -1,0 +1,68 @@
+"""The event graph: least interval by maximum ratio, length by longest path, bounds below both."""
+
+import pytest
+
+from solver.baseline import simple_schedule
+from solver.bounds import lower_bounds
+from solver.domain.kernel import KernelGraph
+from solver.domain.schedule import Pipeline
+from solver.problem import close_problem
+from solver.profiles import load_profile
+from solver.reading import Reading
+from solver.timing import Edge, find_cycle, iteration_limit, least_interval, longest_path, loop_times
+from tests import kernels
+
+A, B, C = ("r", 0), ("r", 1), ("s", 0)
+H200 = load_profile("h200")
+
+
+def test_the_least_interval_is_the_largest_ratio() -> None:
+    edges = [Edge(A, B, 7, 0), Edge(B, A, 6, 2), Edge(A, C, 4, 0), Edge(C, A, 0, 1)]
+    assert least_interval(edges, 1) == 7
+    assert least_interval(edges, 9) == 9
+    cycle = find_cycle(edges, 6)
+    assert {edge.source for edge in cycle} == {A, B}
+    assert find_cycle(edges, 7) == ()
+
+
+def test_a_cycle_without_distance_has_no_interval() -> None:
+    with pytest.raises(ValueError, match="no iteration"):
+        least_interval([Edge(A, B, 1, 0), Edge(B, A, 1, 0)], 1)
+
+
+def test_the_length_is_the_longest_way_through_one_iteration() -> None:
+    edges = [Edge(A, B, 5, 0), Edge(A, C, 9, 0), Edge(C, B, 0, 1)]
+    assert longest_path(edges, 4, {B: 3, C: 1}) == 10
+    assert longest_path(edges, 9, {B: 3, C: 0}) == 9
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_more_versions_shorten_the_interval_down_to_the_bound(depth: int) -> None:
+    problem = close_problem(kernels.gemm(128, 128), H200)
+    pipelines = [(Pipeline("ab", ("As", "Bs"), depth), (0, 1))]
+    (time,) = loop_times(Reading(problem, simple_schedule(problem, 2, 24, 240, pipelines)))
+    # copy_b: issue after copy_a, twice (460 + 97); barriers 92 each way; a warpgroup's 316 cycles and the other's turn of 256.
+    ring = 1 + 1114 + 92 + 316 + 256 + 92
+    assert time.interval == max(512, -(-ring // depth))
+    assert time.interval >= lower_bounds(problem, 2)["k"][0].cycles
+
+
+@pytest.mark.parametrize(
+    ("graph", "scope", "limit"),
+    [
+        (kernels.gemm(trips=5), "k", 5),
+        (kernels.gemm(trips=None), "k", None),
+        (kernels.persistent_gemm(), "k", None),
+        (kernels.gemm(), "tl.ws_scope_root", 1),
+    ],
+)
+def test_iterations_are_counted_through_the_nest(graph: KernelGraph, scope: str, limit: int | None) -> None:
+    assert iteration_limit(close_problem(graph, H200), scope) == limit
+
+
+def test_a_persistent_loop_takes_its_inner_loops_time() -> None:
+    problem = close_problem(kernels.persistent_gemm(trips=10), H200)
+    pipelines = [(Pipeline("ab", ("As", "Bs"), 4), (0, 1))]
+    inner, outer = loop_times(Reading(problem, simple_schedule(problem, 2, 24, 240, pipelines)))
+    assert inner.scope == "k"
+    assert outer.interval > 10 * inner.interval
