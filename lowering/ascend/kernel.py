@@ -11,6 +11,7 @@ from lowering.ascend.annotations import read_pins, with_pins
 from lowering.ascend.budget import KernelBudget
 from lowering.ascend.graph import read_graph
 from lowering.ascend.lower import LoweringFailed, Watched, lower_watched
+from lowering.ascend.oracle import find_oracle, opinion_text
 from lowering.ascend.plan import InfeasibleKernel, Planner, Policy, Replay, ScheduleRefused, Solver
 from lowering.ascend.rings import check_rings
 from solver.ascend import kernel_capacity
@@ -154,6 +155,8 @@ def _lowered(
     uses = kernel_capacity.uses(graph, profile, {b.buffer: b.versions for b in schedule.buffers})
     verified = not verify_buffers(graph, profile, schedule)
     certificate = certificate_of(results, uses, profile, engine, limits, verified=verified)
+    opinion = opinion_text(find_oracle(), graph, profile, {b.buffer: b.versions for b in schedule.buffers})
+    certificate = replace(certificate, oracle=opinion)
     proven = all(result is not None and result.proven for _, _, result in results)
     return Planned(watched, graph, schedule, certificate, proven, warnings)
 

@@ -55,7 +55,9 @@ def test_opting_one_operand_out_costs_the_interval() -> None:
     """A with one version: its load (846) and its use (1800) follow each other in every iteration."""
     deps = [[0, 2, 0, 846], [1, 2, 0, 764], [1, 1, -1, 764], [2, 1, -1, 1800], [2, 0, 1, 1800], [2, 2, 1, 1800]]
     result = solve_call(
-        gemm_call(data_deps=deps, buffer_sizes=[57344], memory_groups=[[221184], [65536], [65536], [32768], [458752, 0]])
+        gemm_call(
+            data_deps=deps, buffer_sizes=[57344], memory_groups=[[221184], [65536], [65536], [32768], [458752, 0]]
+        )
     )
     assert result.answer is not None
     assert result.answer.interval == 2646
