@@ -6,7 +6,7 @@ in several pipelines needs their scopes strictly nested. An operation writes buf
 TileLang 0.1.15 wheel, MWS:616-630, 761-790, 1039-1058, 1111-1126, 1284-1308, 1435-1615; rule book 1.4 and 1.6.
 """
 
-from solver.domain.kernel import ROOT
+from solver.domain.kernel import ROOT, Issue, Op
 from solver.domain.schedule import OpRef, Sync, SyncKind
 from solver.domain.verdict import Violation
 from solver.encoding import Encoding
@@ -70,7 +70,9 @@ def _check_declarations(reading: Reading, found: list[Violation]) -> None:
             _say(found, "depth-below-one", f"{pipeline.name} has depth {pipeline.depth}", pipeline.name)
         if not pipeline.buffers:
             _say(found, "no-buffers", f"{pipeline.name} protects nothing", pipeline.name)
-        for buffer in pipeline.buffers:
+        for buffer in dict.fromkeys(pipeline.buffers):
+            if pipeline.buffers.count(buffer) > 1:
+                _say(found, "buffer-twice", f"{pipeline.name} protects {buffer} twice", buffer)
             if buffer not in known:
                 _say(found, "unknown-buffer", f"{pipeline.name} protects {buffer}, which the kernel has not", buffer)
             elif known[buffer].memory not in PROTECTED_MEMORIES:
@@ -171,6 +173,7 @@ def _check_coverage(reading: Reading, found: list[Violation]) -> None:
                 continue
             if access in op.writes:
                 owners.add(guarding[-1].name)
+                _check_observed(reading, op, access.buffer, guarding[-1].name, found)
             for role in reading.placement.get(op.id, ()):
                 inner = guarding[-1].name
                 open_spans = {
@@ -184,6 +187,20 @@ def _check_coverage(reading: Reading, found: list[Violation]) -> None:
                     _say(found, "enclosing-span", message, op.id)
         if len(owners) > 1:
             _say(found, "writes-two-pipelines", f"{op.id} writes buffers of {_list(owners)}; split it", op.id)
+
+
+def _check_observed(reading: Reading, op: Op, buffer: str, pipeline: str, found: list[Violation]) -> None:
+    """An asynchronous operation's completion rides on a barrier that its own role signals (MWS:1309-1341)."""
+    if op.issue is Issue.BLOCKING:
+        return
+    reads = buffer in {access.buffer for access in op.reads}
+    for role in reading.placement.get(op.id, ()):
+        side = _covering(reading, op.scope, op.id, role, pipeline)
+        if side != "producing" and not (side and reads):
+            message = (
+                f"{role} starts {op.id} into {buffer} outside the producer's side of {pipeline}; nothing sees it end"
+            )
+            _say(found, "asynchronous-unobserved", message, op.id)
 
 
 def _covering(reading: Reading, op_scope: str, op_id: str, role: str, pipeline: str) -> str:

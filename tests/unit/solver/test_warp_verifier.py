@@ -101,6 +101,7 @@ def test_what_the_solver_says_is_legal(name: str) -> None:
         ("pipelines/depth-below-one", lambda s: with_pipeline(s, "as_bs", depth=0)),
         ("pipelines/unknown-buffer", lambda s: with_pipeline(s, "as_bs", buffers=("As", "Bs", "Zs"))),
         ("pipelines/private-buffer", lambda s: with_pipeline(s, "as_bs", buffers=("As", "Bs", "acc"))),
+        ("pipelines/buffer-twice", lambda s: with_pipeline(s, "as_bs", buffers=("As", "Bs", "As"))),
         ("hand_offs/no-pipeline", lambda s: with_pipeline(s, "as_bs", buffers=("As",))),
         ("pipelines/one-scope", lambda s: replace(s, pipelines=(*s.pipelines, Pipeline("more", ("Cs",), 1)))),
         ("placement/not-placed", lambda s: with_body(s, ROOT, "consumer", OpRef("k"), OpRef("stage_c"))),
@@ -147,6 +148,15 @@ MMA = OpRef("mma")
 )
 def test_a_broken_span_is_named(rule: str, wound: Callable[[WarpSchedule], WarpSchedule]) -> None:
     assert rule in rules("gemm", wound(solved("gemm")[1]))
+
+
+def test_a_load_in_the_consumers_span_is_seen_by_no_barrier() -> None:
+    """TileLang refuses it: an unmatched transaction count would hang the barrier."""
+    _, schedule = solved("gemm")
+    producer = (sync(ACQUIRE, "as_bs"), OpRef("copy_b"), sync(COMMIT, "as_bs"))
+    consumer = (sync(WAIT, "as_bs"), OpRef("copy_a"), MMA, sync(RELEASE, "as_bs"))
+    moved = with_body(with_body(schedule, "k", "load", *producer), "k", "consumer", *consumer)
+    assert "pipelines/asynchronous-unobserved" in rules("gemm", moved)
 
 
 def attention_body(*order: str, late: str = "") -> tuple[Instruction, ...]:
