@@ -45,6 +45,7 @@ def measure_problem(
         protocol=protocol,
         always_final=problem.yardsticks,
         groups=groups,
+        baselines=[one.plan.id for one in usable if one.plan.kind != "scheduled"],
         budget_seconds=seconds,
         cancel=cancel,
         on_result=on_result,

@@ -8,6 +8,9 @@ from typing import Any
 
 __all__ = ["table", "write"]
 
+BOOST_MHZ = 1980
+"""Boost clock of an H200; a clock under nine tenths of it at the end of the rounds says that the power limit rules."""
+
 
 def write(folder: Path, document: dict[str, Any]) -> None:
     """Writes ``h200.json`` and ``h200.md``, each replaced in one step, so that a run cut short leaves whole files."""
@@ -19,7 +22,9 @@ def write(folder: Path, document: dict[str, Any]) -> None:
 
 
 def table(document: dict[str, Any]) -> str:
-    """Markdown: one section a problem; figures are medians of interleaved rounds."""
+    """Markdown: one section a problem; times are medians of interleaved rounds, ratios medians of each
+    round's own.
+    """
     lines = [f"# Measured on {document.get('device', {}).get('name', 'no device')}", ""]
     lines += [f"{key}: {value}" for key, value in document.get("facts", {}).items()]
     lines += [f"wall time {document.get('wall_seconds', 0):.0f} s, protocol {document.get('protocol')}", ""]
@@ -33,7 +38,7 @@ def _rounds(problem: dict[str, Any]) -> list[str]:
     if not rounds:
         return ["No rounds."]
     rows = {name: median(times) / 1e6 for name, times in rounds.items()}
-    against = rows.get(problem["yardsticks"][0])
+    against = rounds.get(problem["yardsticks"][0])
     entries = problem["candidates"]
     lines = [
         "| what | ms | TFLOP/s | against " + problem["yardsticks"][0] + " | forecast ms | note |",
@@ -44,7 +49,7 @@ def _rounds(problem: dict[str, Any]) -> list[str]:
         forecast = entry.get("forecast_ns")
         note = "winner" if name == problem.get("winner") else "ties" if name in problem.get("tied", []) else ""
         tflops = problem["flops"] / ms / 1e9
-        ratio = f"{against / ms:.3f}" if against else ""
+        ratio = f"{median([a / b for a, b in zip(against, rounds[name], strict=True)]):.3f}" if against else ""
         guess = f"{forecast / 1e6:.3f}" if forecast else ""
         lines.append(f"| {entry.get('label', name)} | {ms:.4f} | {tflops:.0f} | {ratio} | {guess} | {note} |")
     return lines
@@ -61,6 +66,9 @@ def _counts(problem: dict[str, Any]) -> list[str]:
         f"{before.get('temperature_celsius')} to {after.get('temperature_celsius')} C"
     )
     seconds = ", ".join(f"{step} {value:.0f} s" for step, value in problem.get("seconds", {}).items())
+    clock = before.get("sm_clock_mhz") or 0
+    if clock and (after.get("sm_clock_mhz") or 0) < 0.9 * BOOST_MHZ:
+        conditions += f" (power-limited: the boost clock is {BOOST_MHZ} MHz)"
     lines = [f"{len(entries)} planned, {built} built, {measured} measured; {seconds}; {conditions}."]
     failures = [(name, entry["failure"]) for name, entry in problem["candidates"].items() if entry.get("failure")]
     lines += [f"- failed: {name}: {failure[:200]}" for name, failure in failures]

@@ -36,6 +36,7 @@ class Contents:
     preference: tuple[str, ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
     always_final: tuple[str, ...] = ()
+    baselines: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
 
     def kernels(self) -> list[CompiledKernel]:
@@ -68,6 +69,7 @@ def manifest_of(contents: Contents) -> dict[str, Any]:
         "preference": list(contents.preference),
         "groups": [list(group) for group in contents.groups],
         "always_final": list(contents.always_final),
+        "baselines": list(contents.baselines),
         "notes": dict(contents.notes),
         "jobs": [job_document(with_files(job, None)) for job in contents.jobs],
     }
@@ -86,6 +88,7 @@ def contents_of(manifest: Mapping[str, Any], folder: Path) -> Contents:
         preference=tuple(manifest["preference"]),
         groups=tuple(tuple(group) for group in manifest["groups"]),
         always_final=tuple(manifest["always_final"]),
+        baselines=tuple(manifest["baselines"]),
         notes=dict(manifest["notes"]),
     )
 

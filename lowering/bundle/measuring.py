@@ -36,6 +36,7 @@ def measure_bundle(
             preference=contents.preference,
             groups=contents.groups,
             always_final=contents.always_final,
+            baselines=contents.baselines,
             budget_seconds=budget_seconds,
             cancel=cancel,
             on_result=on_result,

@@ -24,6 +24,9 @@ __all__ = ["MeasureReport", "job_document", "measure_all"]
 
 OnResult = Callable[[Measured], None]
 
+Choice = tuple[Sequence[str], Collection[str]]
+"""How a tie is decided: preferred candidates in order, and the baselines that the answer must not be slower than."""
+
 Seats = tuple[Sequence[str], Sequence[Collection[str]]]
 """Who takes part in the rounds beside the fastest: candidates by name, and the fastest of each group."""
 
@@ -68,6 +71,7 @@ def measure_all(
     preference: Sequence[str] = (),
     always_final: Sequence[str] = (),
     groups: Sequence[Collection[str]] = (),
+    baselines: Collection[str] = (),
     budget_seconds: float = 600.0,
     limits: Limits = LIMITS,
     lease_patience_seconds: float = 60.0,
@@ -80,7 +84,8 @@ def measure_all(
         jobs: candidates, baselines and yardsticks.
         protocol: how times are taken.
         device: ``{"kind": "cuda", "index": 0}``, ``{"kind": "npu", ...}`` or ``{"kind": "simulated", ...}``.
-        preference: who wins among those that tie, first named first (baselines before proposals, say).
+        preference: who wins among those that tie, first named first; the fastest when none is named.
+        baselines: the compiler's own choices; the answer is never one that is slower than the fastest of them.
         always_final: candidates that take part in the rounds even when they are slow (baselines, yardsticks).
         groups: the fastest of each takes part in the rounds too, so that every group has a figure of the same rounds.
         budget_seconds: no new candidate is started after this; a quarter of it is kept for the rounds.
@@ -95,7 +100,11 @@ def measure_all(
         with DeviceLease(name, patience_seconds=lease_patience_seconds), ChildPool(1) as pool:
             session.pool = pool
             return session.run(
-                jobs, preference, (always_final, groups), budget_seconds, on_result or (lambda result: None)
+                jobs,
+                (preference, baselines),
+                (always_final, groups),
+                budget_seconds,
+                on_result or (lambda result: None),
             )
     except DeviceBusy as error:
         busy = Outcome(OutcomeKind.CONTENDED, error.message, (error.code,))
@@ -130,7 +139,7 @@ class _Session:
     def run(
         self,
         jobs: Sequence[Job],
-        preference: Sequence[str],
+        choice: Choice,
         seats: Seats,
         budget_seconds: float,
         on_result: OnResult,
@@ -149,7 +158,7 @@ class _Session:
             results.append(result)
             on_result(result)
         screening = self.screen(jobs, results)
-        rounds, decision = self.final(jobs, results, preference, seats, screening)
+        rounds, decision = self.final(jobs, results, choice, seats, screening)
         partial = any(result.outcome.kind is OutcomeKind.CANCELLED for result in results)
         return MeasureReport(tuple(results), rounds, screening, decision, self.facts, partial)
 
@@ -202,7 +211,7 @@ class _Session:
         self,
         jobs: Sequence[Job],
         results: list[Measured],
-        preference: Sequence[str],
+        choice: Choice,
         seats: Seats,
         screening: Rounds | None,
     ) -> tuple[Rounds | None, Verdict | None]:
@@ -221,14 +230,14 @@ class _Session:
         rounds = self.rounds([job for job in jobs if job.candidate in chosen])
         if rounds is None or rounds.contended:
             alone = {name: (time_ns,) for name, time_ns in medians.items()}
-            return rounds, verdict(alone, self.protocol.tie_margin, preference)
+            return rounds, verdict(alone, self.protocol.tie_margin, *choice)
         wrong = rounds.wrong or {}
         for place, result in enumerate(results):
             if result.candidate in wrong:
                 outcome = Outcome(OutcomeKind.WRONG_RESULT, wrong[result.candidate], ("after_rounds",))
                 results[place] = Measured(result.candidate, result.protocol, outcome, device=result.device)
         figures = {n: t for n, t in rounds.figures_ns.items() if n in medians and n not in wrong}
-        return rounds, verdict(figures, self.protocol.tie_margin, preference) if figures else None
+        return rounds, verdict(figures, self.protocol.tie_margin, *choice) if figures else None
 
     def rounds(self, jobs: Sequence[Job], action: str = "rounds") -> Rounds | None:
         """The interleaved rounds; None when the child did not survive them."""

@@ -1,12 +1,16 @@
 """Statistics of times, as pure functions. Nanoseconds in, nanoseconds out; nothing here knows a device."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 __all__ = ["Summary", "Verdict", "finalists", "median", "quantile", "summary", "verdict"]
 
 TIE_SPREADS = 2.0
-"""A lead of fewer spreads than this, round by round, is no lead. Five equal candidates with 5 % noise then tie in nine rounds."""
+"""A lead of fewer of its own spreads is no lead: five equal candidates with 5 % noise then tie in every one of twenty jobs."""
+
+TIE_SHARE = 1 / 3
+"""Who beats the fastest in at least this share of the rounds ties with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +27,10 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Outcome of interleaved rounds: the order by median, who ties with the first, the winner by a fixed rule, its margin.
+    """Outcome of interleaved rounds: the order by figure, who ties with the first, the winner by a fixed rule, its margin.
 
-    ``margin`` is the relative lead over the fastest that does not tie, None when all tie.
+    A figure is the median, over the rounds, of a time relative to its round's geometric mean. ``margin`` is the relative lead
+    over the fastest that does not tie, None when all tie.
     """
 
     order: tuple[str, ...]
@@ -73,29 +78,44 @@ def finalists(medians: Mapping[str, float], margin: float, maximum: int) -> tupl
     return tuple(name for name in ordered if medians[name] <= limit)[:maximum]
 
 
-def verdict(rounds: Mapping[str, Sequence[float]], tie_margin: float, preference: Sequence[str] = ()) -> Verdict:
-    """Compares interleaved rounds pairwise, round by round, so that drift common to all cancels.
+def verdict(
+    rounds: Mapping[str, Sequence[float]],
+    tie_margin: float,
+    preference: Sequence[str] = (),
+    baselines: Collection[str] = (),
+) -> Verdict:
+    """Compares interleaved rounds round by round, so that drift common to all cancels.
 
     Args:
         rounds: one figure a round for each name, in the same order of rounds.
         tie_margin: relative difference that counts as none.
-        preference: who wins a tie, first named first; the rest follows by name.
+        preference: who wins a tie, first named first; the fastest when none of them ties.
+        baselines: what the answer must not be slower than: a tied candidate behind the fastest of these does not win.
 
-    Two tie when the paired ratios do not clearly favour one: their median lead is under ``tie_margin``, or under twice
-    their spread. The winner is the most preferred of those tied with the fastest.
+    Two tie when the faster one's median lead is under ``tie_margin`` or under twice the lead's own spread, or when the
+    slower one was the faster one in a third of the rounds.
     """
-    medians = {name: median(times) for name, times in rounds.items()}
-    order = tuple(sorted(medians, key=lambda name: (medians[name], name)))
+    figures = _relative(rounds)
+    order = tuple(sorted(figures, key=lambda name: (figures[name], name)))
     fastest = order[0]
     tied = tuple(name for name in order if name == fastest or _ties(rounds[fastest], rounds[name], tie_margin))
-    rank = {name: place for place, name in enumerate(preference)}
-    winner = min(tied, key=lambda name: (rank.get(name, len(rank)), name))
+    limit = min((figures[name] for name in baselines if name in figures), default=math.inf)
+    able = [name for name in tied if figures[name] <= limit]
+    winner = next((name for name in preference if name in able), able[0])
     behind = [name for name in order if name not in tied]
-    margin = medians[behind[0]] / medians[winner] - 1 if behind else None
+    margin = figures[behind[0]] / figures[winner] - 1 if behind else None
     return Verdict(order, tied, winner, margin)
 
 
+def _relative(rounds: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Median of each name's times, each over the geometric mean of its round."""
+    count = min(len(times) for times in rounds.values())
+    means = [math.exp(sum(math.log(times[i]) for times in rounds.values()) / len(rounds)) for i in range(count)]
+    return {name: median([times[i] / means[i] for i in range(count)]) for name, times in rounds.items()}
+
+
 def _ties(first: Sequence[float], other: Sequence[float], tie_margin: float) -> bool:
-    leads = [theirs / ours - 1 for ours, theirs in zip(first, other, strict=False)]
-    spread = (quantile(leads, 0.75) - quantile(leads, 0.25)) / 2
-    return median(leads) < max(tie_margin, TIE_SPREADS * spread)
+    ratios = [theirs / ours for ours, theirs in zip(first, other, strict=False)]
+    won = sum(ratio <= 1 for ratio in ratios)
+    spread = (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2
+    return median(ratios) - 1 < max(tie_margin, TIE_SPREADS * spread) or won >= TIE_SHARE * len(ratios)

@@ -82,7 +82,7 @@ class Devices:
                     measure_all(
                         jobs,
                         device.options,
-                        preference=baselines,
+                        baselines=baselines,
                         always_final=baselines,
                         budget_seconds=patience.left,
                         cancel=patience.stop.event,
