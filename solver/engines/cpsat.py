@@ -80,6 +80,7 @@ class _Meter:
     units_left: float
     ends_at: float
     seed: int
+    quick: bool = False
     spent: float = 0.0
 
     def solver(self) -> cp_model.CpSolver:
@@ -87,6 +88,11 @@ class _Meter:
         made = cp_model.CpSolver()
         made.parameters.num_workers = 1
         made.parameters.random_seed = self.seed
+        if self.quick:
+            made.parameters.linearization_level = 0
+            made.parameters.cp_model_probing_level = 0
+            made.parameters.symmetry_level = 0
+            made.parameters.max_presolve_iterations = 1
         made.parameters.cp_model_probing_level = 0  # our models are small: probing cost more than it saved on every one
         made.parameters.symmetry_level = 0
         made.parameters.max_deterministic_time = max(self.units_left, 0.0) / UNITS_PER_DETERMINISTIC_SECOND
@@ -118,7 +124,7 @@ class CpSatEngine:
         reason = out_of_range(model)
         if reason:
             return EngineResult(EngineStatus.UNKNOWN, None, (), (), (), 0, f"model out of range: {reason}")
-        meter = _Meter(float(budget.work_limit), time.monotonic() + budget.wall_seconds, budget.seed)
+        meter = _Meter(float(budget.work_limit), time.monotonic() + budget.wall_seconds, budget.seed, budget.quick)
         translation = _Translation(model)
         reporter = _Reporter(translation.variables, on_solution) if on_solution else None
         values = None

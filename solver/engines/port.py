@@ -44,11 +44,16 @@ class EngineStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of one solve: ``work_limit`` in work units (about a millisecond each), ``wall_seconds`` as the backstop."""
+    """Limits of one solve: ``work_limit`` in work units (about a millisecond each), ``wall_seconds`` as the backstop.
+
+    ``quick`` asks for short probes of pure ordering problems: little preparation, no linear relaxation. It changes how an
+    engine searches, never what it may answer; an engine without such a mode ignores it.
+    """
 
     work_limit: int = 20_000
     wall_seconds: float = 120.0
     seed: int = 0
+    quick: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from solver.domain.verdict import Bound, Conflict
 from solver.modulo.problem import ModuloProblem, Op, Unit, Use
 
-__all__ = ["impossible", "lower_bounds"]
+__all__ = ["impossible", "lower_bounds", "shortest_life"]
 
 
 def lower_bounds(problem: ModuloProblem) -> tuple[Bound, ...]:
@@ -65,7 +65,7 @@ def _alone(use: Use, unit: Unit) -> bool:
 def _memories(problem: ModuloProblem) -> Iterable[Bound]:
     for memory in problem.memories:
         area = sum(
-            size * _shortest_life(problem, op) for op in problem.ops for name, size in op.memory if name == memory.name
+            size * shortest_life(problem, op) for op in problem.ops for name, size in op.memory if name == memory.name
         )
         if area:
             yield Bound(-(-area // memory.capacity), f"memory:{memory.name}")
@@ -76,12 +76,13 @@ def _registers(problem: ModuloProblem) -> Iterable[Bound]:
     for kind in (False, True):
         limit = sum(group.registers for group in problem.groups if group.variable_latency is kind)
         ops = [op for op in problem.ops if op.registers and op.variable_latency is kind]
-        area = sum(op.registers * _shortest_life(problem, op) for op in ops)
+        area = sum(op.registers * shortest_life(problem, op) for op in ops)
         if limit and area:
             yield Bound(-(-area // limit), "registers")
 
 
-def _shortest_life(problem: ModuloProblem, op: Op) -> int:
+def shortest_life(problem: ModuloProblem, op: Op) -> int:
+    """Cycles that a result lives at least: while it is written, and until its slowest consumer can have read it."""
     return max([max(op.cycles, 1), *(edge.latency + edge.hold for edge in problem.users(op))])
 
 

@@ -118,6 +118,9 @@ def parse_problem(text: str) -> ModuloProblem:
     edges = tuple(_edge(node) for node in members["edges"].items(MAX_EDGES))
     _references(ops, edges, {unit.name for unit in units}, {memory.name for memory in memories})
     for index, op in enumerate(ops):
+        for number, name in enumerate(op.groups):
+            _known(name, {group.name for group in groups}, f"/ops/{index}/groups/{number}")
+    for index, op in enumerate(ops):
         if op.registers and not groups:
             node = _Node(None, f"/ops/{index}/registers")
             raise node.refuse("modulo-no-group", "needs groups: registers are held by the threads of a group")
@@ -161,6 +164,7 @@ def _op_document(op: Op) -> dict[str, Any]:
         "memory": dict(op.memory),
         "spill_cycles": op.spill_cycles,
         "variable_latency": op.variable_latency,
+        **({"groups": list(op.groups)} if op.groups else {}),
     }
 
 
@@ -206,7 +210,7 @@ def _group(node: _Node) -> Group:
 
 
 def _op(node: _Node) -> Op:
-    optional = ("uses", "warps", "registers", "memory", "spill_cycles", "variable_latency")
+    optional = ("uses", "warps", "registers", "memory", "spill_cycles", "variable_latency", "groups")
     members = node.object(("id", "cycles"), optional)
     uses = tuple(_use(use) for use in members["uses"].items(64)) if "uses" in members else ()
     memory: list[tuple[str, int]] = []
@@ -223,6 +227,7 @@ def _op(node: _Node) -> Op:
         tuple(memory),
         members["spill_cycles"].integer(0, MAX_CYCLES) if "spill_cycles" in members else 0,
         members["variable_latency"].flag() if "variable_latency" in members else False,
+        tuple(name.text() for name in members["groups"].items(32)) if "groups" in members else (),
     )
 
 

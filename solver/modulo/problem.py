@@ -69,7 +69,7 @@ class Op:
 
     ``cycles`` is how long it executes after issue: its group may not block on a wait meanwhile. ``warps`` is the least
     size of its group; ``registers`` a thread and ``memory`` are held by its result while that lives; ``spill_cycles`` is
-    what handing the result to another group adds to every latency.
+    what handing the result to another group adds to every latency. ``groups`` pins it to some groups, empty is any.
     """
 
     id: str
@@ -80,6 +80,7 @@ class Op:
     memory: tuple[tuple[str, int], ...] = ()
     spill_cycles: int = 0
     variable_latency: bool = False
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +129,9 @@ class ModuloProblem:
         raise KeyError(identifier)
 
     def candidates(self, op: Op) -> tuple[Group, ...]:
-        """Groups that this operation may run on, by size and by the variable-latency rule."""
-        fitting = (group for group in self.groups if group.warps >= op.warps)
+        """Groups that this operation may run on, by its pins, by size and by the variable-latency rule."""
+        named = (group for group in self.groups if not op.groups or group.name in op.groups)
+        fitting = (group for group in named if group.warps >= op.warps)
         return tuple(group for group in fitting if group.variable_latency == op.variable_latency)
 
 

@@ -81,7 +81,11 @@ def _shape(problem: ModuloProblem, schedule: ModuloSchedule) -> list[Violation]:
         named = [group for group in problem.groups if group.name == schedule.groups.get(op.id)]
         if len(named) != 1:
             broken.append(Violation("placement", "one-group", f"{op.id} is on no group"))
-        elif named[0].warps < op.warps or named[0].variable_latency != op.variable_latency:
+        elif (
+            named[0].warps < op.warps
+            or named[0].variable_latency != op.variable_latency
+            or (op.groups and named[0].name not in op.groups)
+        ):
             broken.append(Violation("placement", "one-group", f"{op.id} may not run on {named[0].name}"))
     return broken
 

@@ -11,7 +11,6 @@ out, so a problem without a schedule up to there has none. Every schedule is rep
 """
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from solver.domain.verdict import Bound, Conflict
@@ -25,6 +24,12 @@ from solver.modulo.verify import verify
 
 __all__ = ["Attempt", "ModuloAnswer", "UnverifiedScheduleError", "longest_interval", "solve"]
 
+ROUND_WORK = 120
+"""Work of the first short search for a schedule; later ones double every second time."""
+PROBE_ROUNDS = 8
+UPPER_PARTS = (64, 16, 4, 2, 1)
+"""Which fractions above the bound are probed for some schedule when the bound itself has none."""
+SEARCHED = "search: every smaller interval excluded"
 POLISH_SHARE = 4
 """Shortening may take a quarter of the work that the interval may take: it never changes what was proven."""
 
@@ -75,25 +80,43 @@ class _Run:
     ends_at: float
     attempts: list[Attempt]
 
-    def ask(self, encoding: Encoding, limit: int, hint: Sequence[int] | None = None) -> EngineResult:
+    def ask(self, encoding: Encoding, limit: int, *, quick: bool = False, restart: int = 0) -> EngineResult:
         """Puts one model to the engine under what is left, at most ``limit`` work."""
         began = time.monotonic()
-        work = max(min(limit, self.left), 1)
-        budget = replace(self.budget, work_limit=work, wall_seconds=max(self.ends_at - began, 0.001))
-        result = self.engine.solve(_unlabelled(encoding.model), budget, hint)
+        budget = replace(
+            self.budget,
+            work_limit=max(min(limit, self.left), 1),
+            wall_seconds=max(self.ends_at - began, 0.001),
+            seed=self.budget.seed + restart,
+            quick=quick,
+        )
+        result = self.engine.solve(_unlabelled(encoding.model), budget)
         self.left -= result.work
         seconds = round(time.monotonic() - began, 4)
         self.attempts.append(Attempt(encoding.low, encoding.high, result.status.value, result.work, seconds))
         return result
 
+    def decide(self, encoding: Encoding, rounds: int) -> EngineResult:
+        """Restarts with growing limits and new seeds: the time to a first schedule varies tenfold with the seed."""
+        result = self.ask(encoding, ROUND_WORK, quick=True)
+        for restart in range(1, rounds):
+            ended = self.left <= 0 or time.monotonic() >= self.ends_at
+            if result.status is not EngineStatus.UNKNOWN or ended:
+                break
+            result = self.ask(encoding, ROUND_WORK << (restart // 2), quick=True, restart=restart)
+        return result
 
-def solve(problem: ModuloProblem, *, engine_name: str = "cpsat", budget: Budget | None = None) -> ModuloAnswer:
+
+def solve(
+    problem: ModuloProblem, *, engine_name: str = "cpsat", budget: Budget | None = None, polish: bool = True
+) -> ModuloAnswer:
     """The least interval of a problem, proven where the budget allows.
 
     Args:
         problem: A checked problem (:func:`solver.modulo.document.parse_problem`).
         engine_name: ``cpsat``, ``z3`` or ``enumerate``.
         budget: Work first, wall clock as the backstop; twice the same budget gives twice the same answer.
+        polish: Also shorten the schedule and reduce its memory peaks and hand-offs at the interval found.
 
     Raises:
         UnverifiedScheduleError: the engine's schedule failed the replay.
@@ -112,7 +135,9 @@ def solve(problem: ModuloProblem, *, engine_name: str = "cpsat", budget: Budget 
     if schedule is None:
         return _answer(run, "unknown", None, bound, bounds, reason=reason)
     proven = schedule.interval == bound.cycles
-    schedule, length_proven = _polish(run, problem, schedule)
+    length_proven = False
+    if polish:
+        schedule, length_proven = _polish(run, problem, schedule)
     status = "proven_optimal" if proven else "feasible"
     return _answer(run, status, schedule, bound, bounds, length_proven=length_proven, reason=reason)
 
@@ -136,7 +161,7 @@ def _least_interval(
 ) -> tuple[ModuloSchedule | None, Bound, str]:
     """Schedule, proven bound and why the search ended early; no schedule and no reason means proven infeasible."""
     encoding = _encode(problem, first.cycles, first.cycles)
-    result = run.ask(encoding, run.left)
+    result = run.decide(encoding, PROBE_ROUNDS)
     if result.values is not None:
         return _checked(problem, encoding.schedule(result.values)), first, ""
     bound = first
@@ -144,14 +169,32 @@ def _least_interval(
         bound = Bound(first.cycles + 1, f"{first.reason} excluded by search")
     if bound.cycles > high:
         return None, bound, ""
-    wide = _encode(problem, bound.cycles, high)
+    best = _some_schedule(run, problem, bound.cycles, high)
+    if best is not None and best.interval == bound.cycles:
+        return best, bound, ""
+    wide = _encode(problem, bound.cycles, best.interval - 1 if best else high)
     wide.model.minimize(wide.interval)
     result = run.ask(wide, run.left)
     if result.bounds and result.bounds[0] > bound.cycles:
-        bound = Bound(result.bounds[0], "search: every smaller interval excluded")
+        bound = Bound(result.bounds[0], SEARCHED)
     if result.values is not None:
         return _checked(problem, wide.schedule(result.values)), bound, result.reason
-    return None, bound, "" if result.status is EngineStatus.INFEASIBLE else result.reason
+    if result.status is EngineStatus.INFEASIBLE and best is not None:
+        bound = Bound(best.interval, SEARCHED)
+    return best, bound, "" if result.status is EngineStatus.INFEASIBLE else result.reason
+
+
+def _some_schedule(run: _Run, problem: ModuloProblem, low: int, high: int) -> ModuloSchedule | None:
+    """A schedule at one of a few intervals above the bound, so that the search over all of them has a near end."""
+    for part in UPPER_PARTS:
+        interval = low + low // part
+        if interval > high:
+            break
+        encoding = _encode(problem, interval, interval)
+        result = run.ask(encoding, ROUND_WORK, quick=True)
+        if result.values is not None:
+            return _checked(problem, encoding.schedule(result.values))
+    return None
 
 
 def _polish(run: _Run, problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[ModuloSchedule, bool]:
@@ -172,10 +215,12 @@ def _polish(run: _Run, problem: ModuloProblem, schedule: ModuloSchedule) -> tupl
 def _objectives(encoding: Encoding) -> list[Expr]:
     """Length, then the sum of memory peaks, then hand-offs between groups."""
     model, problem = encoding.model, encoding.problem
-    length = model.integer("length", 0, problem.max_stages * encoding.high + max(op.cycles for op in problem.ops))
+    longest = (problem.max_stages + 1) * encoding.high + max(op.cycles for op in problem.ops)
+    first, length = model.integer("first", 0, longest), model.integer("length", 0, longest)
     levels = [Expr(((1, length),))]
     for op in problem.ops:
-        model.at_least(length - encoding.starts[op.id].time, op.cycles)
+        model.at_least(encoding.time(op) - first, 0)
+        model.at_least(length + first - encoding.time(op), op.cycles)
     peaks = []
     for store in problem.memories:
         peak = model.integer(f"peak:{store.name}", 0, store.capacity)

@@ -18,17 +18,16 @@ def build(encoding: Encoding) -> None:
     model, problem = encoding.model, encoding.problem
     with model.family(FAMILY):
         for edge in problem.edges:
-            source, target = encoding.starts[edge.source], encoding.starts[edge.target]
-            gap = target.time - source.time + edge.distance * encoding.interval
+            source, target = encoding.starts[edge.source], encoding.starts[edge.target].shifted(edge.distance)
             note = f"{edge.source} -> {edge.target}"
             crossing = encoding.crosses(edge) if edge.value else False
             handoff = edge.latency + problem.op(edge.source).spill_cycles
             if crossing is True:
-                model.at_least(gap, handoff, note=note)
+                encoding.follows(source, target, handoff, note=note)
                 continue
-            model.at_least(gap, edge.latency, note=note)
+            encoding.follows(source, target, edge.latency, note=note)
             if isinstance(crossing, Literal) and handoff > edge.latency:
-                model.at_least(gap, handoff, when=[crossing], note=f"{note} across groups")
+                encoding.follows(source, target, handoff, when=[crossing], note=f"{note} across groups")
 
 
 def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:

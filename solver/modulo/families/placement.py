@@ -31,6 +31,8 @@ def build(encoding: Encoding) -> None:
 
 
 def _twins(problem: ModuloProblem) -> list[list[Group]]:
+    if any(op.groups for op in problem.ops):
+        return []  # a pin tells twins apart
     kinds: dict[tuple[int, int, bool], list[Group]] = {}
     for group in problem.groups:
         kinds.setdefault((group.warps, group.registers, group.variable_latency), []).append(group)

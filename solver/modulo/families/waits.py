@@ -25,7 +25,7 @@ def build(encoding: Encoding) -> None:
         if waiting is False:
             continue
         for other in problem.ops:
-            if other.id == op.id or not other.cycles:
+            if other.id == op.id or not other.cycles or _unit_keeps_apart(problem, op, other):
                 continue
             together = encoding.together(op, other)
             if together is False:
@@ -53,15 +53,27 @@ def _waiting(encoding: Encoding, op: Op) -> Literal | bool:
     return waiting
 
 
+def _unit_keeps_apart(problem: ModuloProblem, op: Op, other: Op) -> bool:
+    """Both hold one unit exclusively from their issue on, and the other for all its execution: no wait can fall inside."""
+    for unit in problem.units:
+        mine = [use for use in op.uses if use.unit == unit.name and use.offset == 0 and use.cycles]
+        theirs = [use for use in other.uses if use.unit == unit.name and use.offset == 0 and use.cycles >= other.cycles]
+        if any(a.amount + b.amount > unit.capacity for a in mine for b in theirs):
+            return True
+    return False
+
+
 def _outside(encoding: Encoding, op: Op, other: Op, guards: list[Literal]) -> None:
     model, interval = encoding.model, encoding.interval
     wait, begin = encoding.starts[op.id], encoding.starts[other.id]
     note = f"{op.id} waits while {other.id} executes"
-    order = encoding.before(wait, begin)
+    order = encoding.order(wait, begin)
     assert isinstance(order, Literal)  # two operations have phases of their own
     past = linear((1, wait.phase), (-1, begin.phase))
     model.at_least(past, other.cycles, when=[order.negated(), *guards], note=note)
     model.at_least(past + interval, other.cycles, when=[order, *guards], note=note)
+    if wait.phase.index > begin.phase.index:  # then a tie counts as before
+        model.at_most(past, -1, when=[order, *guards], note=note)
 
 
 def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:

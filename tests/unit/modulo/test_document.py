@@ -50,6 +50,7 @@ REFUSALS: list[tuple[Change, str, str]] = [
     (lambda d: d["edges"][0].update(value=1), "modulo-wrong-type", "/edges/0/value"),
     (lambda d: d["edges"][0].update(distance=-1), "modulo-out-of-range", "/edges/0/distance"),
     (lambda d: d.update(groups=[]), "modulo-no-group", "/ops/0/registers"),
+    (lambda d: d["ops"][0].update(groups=["third"]), "modulo-unknown-reference", "/ops/0/groups/0"),
     (lambda d: d["groups"][0].update(warps=0), "modulo-out-of-range", "/groups/0/warps"),
     (lambda d: d["groups"].append(d["groups"][0]), "modulo-duplicate-id", "/groups/2"),
     (lambda d: d.update(units=[{"name": f"u{i}", "capacity": 1} for i in range(65)]), "modulo-too-large", "/units"),
