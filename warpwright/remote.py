@@ -113,7 +113,7 @@ def result_of_job(
         _candidate(view, params.get(view.variant, {}), _products(client, view) if wanted(view) else {})
         for view in client.candidates(job.id)
     ]
-    candidates.sort(key=_usable_first)
+    candidates.sort(key=lambda candidate: (candidate.id != job.best, _usable_first(candidate)))
     return Result(
         kernel=next((variant.kernel for variant in job.variants if variant.kernel), job.name),
         profile=job.profile,
