@@ -86,6 +86,17 @@ def test_an_asynchronous_product_is_overlapped_by_a_stage_offset() -> None:
     assert not any(isinstance(i, Sync) and i.stage for i in in_order.program("k").body("consumer"))
 
 
+@pytest.mark.parametrize(
+    "graph", [kernels.gemm(), kernels.attention(), kernels.persistent_gemm(), kernels.two_gemms()], ids=lambda g: g.name
+)
+def test_both_engines_give_the_same_schedule(graph: KernelGraph) -> None:
+    schedule, verdict = answer(graph)
+    second = solve(close_problem(graph, H200), engine="z3")
+    assert isinstance(second, ProvenOptimal)
+    assert second.schedule == schedule
+    assert second.certificate.lower_bound.cycles == verdict.certificate.lower_bound.cycles
+
+
 def test_memory_that_holds_fewer_versions_costs_interval_and_says_so() -> None:
     _, verdict = answer(kernels.gemm(), Pins(depths=(DepthPin("As", 2),)))
     assert verdict.certificate.initiation_interval_cycles == 1288
