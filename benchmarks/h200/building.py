@@ -18,6 +18,7 @@ from solver.domain import (
     KernelGraph,
     Memory,
     Pins,
+    RolePin,
     Sync,
     WarpSchedule,
     digest_text,
@@ -246,12 +247,22 @@ class Workshop:
         return Built(plan, kernel, seconds=seconds)
 
 
+BUDGETS = {1: 240, 2: 240, 3: 160}
+"""Registers of a consumer thread beside a load warpgroup of 24, by consumer warpgroups."""
+
+
 def by_hand(params: dict[str, Any], graph: KernelGraph, profile: HardwareProfile) -> list[Pins]:
     """What an expert would fix of a variant, the deepest ring first.
 
     A warpgroup for each 128 threads, one pipeline for both operands of a GEMM, and in a persistent kernel a role that stores
-    while the next tile begins; the ring as deep as shared memory allows, and one less.
+    while the next tile begins; the ring as deep as shared memory allows, and one less; every register that the load warp can
+    spare to the consumers.
     """
+    warpgroups = int(params.get("threads", 256)) // 128
+    roles = [
+        RolePin("load", registers_per_thread=24),
+        RolePin("consumer", registers_per_thread=BUDGETS.get(warpgroups)),
+    ]
     gemm, persistent = "BK" in params, bool(params.get("workers"))
     ring = ("As", "Bs") if gemm else ("Ks", "Vs")
     shared = {buffer.name: buffer.bytes for buffer in graph.buffers if buffer.memory is Memory.SHARED}
@@ -261,7 +272,8 @@ def by_hand(params: dict[str, Any], graph: KernelGraph, profile: HardwareProfile
     return [
         Pins(
             depths=tuple(DepthPin(name, depth) for name in ring),
-            consumer_warpgroups=int(params.get("threads", 256)) // 128,
+            roles=(*roles, RolePin("store", registers_per_thread=24)) if persistent else tuple(roles),
+            consumer_warpgroups=warpgroups,
             merged_pipelines=True if gemm else None,
             store_role=True if persistent else None,
         )
