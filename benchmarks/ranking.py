@@ -94,7 +94,7 @@ def schedule_of(graph: KernelGraph, depth: int, warpgroups: int, load: int, cons
     """
     warps = 4 * warpgroups
     roles = [Role("consumer", 0, warps, consumer), Role("load", warps, warps + 1, load)]
-    placement = {op.id: "load" if op.kind is OpKind.TMA_LOAD else "consumer" for op in graph.ops}
+    placement = {op.id: ("load" if op.kind is OpKind.TMA_LOAD else "consumer",) for op in graph.ops}
     if graph.name == "gemm":
         pipelines = [Pipeline("as_bs", ("As", "Bs"), depth)]
     else:

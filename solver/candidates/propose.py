@@ -28,7 +28,7 @@ from solver.domain import (
     dumps,
 )
 from solver.engines import Budget
-from solver.problem import close_problem
+from solver.problem import WarpProblem, close_problem
 from solver.simulate import BASELINES, Simulation, forecast_baseline, simulate
 from solver.simulate.machine import machine
 from solver.simulate.registers import role_registers
@@ -101,15 +101,15 @@ def propose_family(
         ProfileError: the profile lacks a number that every schedule depends on.
     """
     spaces = [space_of(graph) for _, graph in variants]
-    pinned = [close_problem(graph, profile, pins).pins for _, graph in variants]
-    ranked, beyond = _rank(spaces, profile, pinned)
+    problems = [close_problem(graph, profile, pins) for _, graph in variants]
+    ranked, beyond = _rank(spaces, problems, profile)
     rejected = [
         replace(_too_large(spaces[index], structure, profile), params=dict(variants[index][0]), variant=index)
         for index, structure in beyond
     ]
     found: dict[str, Candidate] = {}
     overlapped = 0
-    for variant, structure in _questions(spaces, ranked, pinned, count):
+    for variant, structure in _questions(len(spaces), ranked, count):
         if len(found) >= count:
             break
         params, graph = variants[variant]
@@ -133,19 +133,17 @@ def propose_family(
     return Proposals(tuple(order), tuple(rejected), tuple(baselines))
 
 
-def _questions(
-    spaces: Sequence[Space], ranked: Sequence[_Ranked], pinned: Sequence[Pins], count: int
-) -> Iterator[tuple[int, Structure | None]]:
-    """What to ask the solver, in order; None is a variant with the user's pins alone, where no structure agrees with them."""
+def _questions(variants: int, ranked: Sequence[_Ranked], count: int) -> Iterator[tuple[int, Structure | None]]:
+    """What to ask the solver, in order; None is a variant with nothing but the user's pins, where no structure is promising."""
     for place in _diverse(ranked, count)[: count * TRIES]:
         yield place.variant, place.structure
-    for variant in range(len(spaces)):
-        if pinned[variant] != Pins() and all(place.variant != variant for place in ranked):
+    for variant in range(variants):
+        if all(place.variant != variant for place in ranked):
             yield variant, None
 
 
 def _rank(
-    spaces: Sequence[Space], profile: HardwareProfile, pinned: Sequence[Pins]
+    spaces: Sequence[Space], problems: Sequence[WarpProblem], profile: HardwareProfile
 ) -> tuple[list[_Ranked], list[tuple[int, Structure]]]:
     """Structures by forecast, and the shallowest of each variant and width that shared memory cannot hold."""
     coarse: list[_Ranked] = []
@@ -153,13 +151,13 @@ def _rank(
     for index, space in enumerate(spaces):
         for warpgroups in space.widths:
             best = float("inf")
-            for structure in space.base(profile, warpgroups, pinned[index]):
-                if not _respects(structure, pinned[index]):
+            for structure in space.base(profile, warpgroups, problems[index].pins):
+                if not _respects(structure, problems[index].pins):
                     continue
                 if not space.fits(structure, profile):
                     beyond.append((index, structure))
                     continue
-                forecast = _forecast(space, structure, profile)
+                forecast = _forecast(space, structure, problems[index], profile)
                 if forecast is None:
                     continue
                 coarse.append(_Ranked(forecast, index, structure))
@@ -169,22 +167,22 @@ def _rank(
     coarse.sort(key=_order)
     seen = {(place.variant, place.structure): place for place in coarse}
     for place in _leaders(coarse):
-        space = spaces[place.variant]
+        space, problem = spaces[place.variant], problems[place.variant]
         for neighbour in space.refined(place.structure, profile):
             known = (place.variant, neighbour) in seen
-            if known or not _respects(neighbour, pinned[place.variant]) or not space.fits(neighbour, profile):
+            if known or not _respects(neighbour, problems[place.variant].pins) or not space.fits(neighbour, profile):
                 continue
             same_program = _timed(neighbour) == _timed(place.structure)
-            forecast = place.forecast_ns if same_program else _forecast(space, neighbour, profile)
+            forecast = place.forecast_ns if same_program else _forecast(space, neighbour, problem, profile)
             if forecast is not None:
                 seen[place.variant, neighbour] = _Ranked(forecast, place.variant, neighbour)
-    legal = [place for place in seen.values() if _promising(spaces[place.variant], place.structure, profile)]
+    legal = [p for p in seen.values() if _promising(spaces[p.variant], p.structure, problems[p.variant], profile)]
     return sorted(legal, key=_order), beyond
 
 
-def _promising(space: Space, structure: Structure, profile: HardwareProfile) -> bool:
+def _promising(space: Space, structure: Structure, problem: WarpProblem, profile: HardwareProfile) -> bool:
     """Whether the structure's sketch passes the verifier; overlap, which a sketch does not have, is left to the solver."""
-    return structure.overlapped or not verify(space.graph, profile, sketch(space, structure))
+    return structure.overlapped or not verify(space.graph, profile, sketch(space, structure, problem))
 
 
 def _leaders(coarse: Sequence[_Ranked]) -> list[_Ranked]:
@@ -243,9 +241,12 @@ def _timed(structure: Structure) -> Structure:
     return replace(structure, load_registers=0, consumer_registers=0, overlapped=False)
 
 
-def _forecast(space: Space, structure: Structure, profile: HardwareProfile) -> float | None:
+def _forecast(space: Space, structure: Structure, problem: WarpProblem, profile: HardwareProfile) -> float | None:
     """Time of the structure's sketch; None when its registers spill or it cannot run: no use to ask the solver."""
-    schedule = sketch(space, structure)
+    try:
+        schedule = sketch(space, structure, problem)
+    except PinError:
+        return None
     if any(role.spilled for role in role_registers(space.graph, machine(profile), schedule).values()):
         return None
     simulation = simulate(space.graph, profile, schedule)

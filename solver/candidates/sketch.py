@@ -1,60 +1,61 @@
 """A structure as a schedule in source order, without a solver: good enough to be forecast, never handed out.
 
-The search forecasts sketches by the dozen and asks the solver only for the structures that come out in front.
+The search forecasts sketches by the dozen and asks the solver only for the structures that come out in front. Which role
+runs what, and which buffers change hands, follow from the solver's own placement rule.
 """
 
 from solver.candidates.structures import Space, Structure
-from solver.domain import ROOT, KernelGraph, Memory, OpKind, Pipeline, Role, WarpSchedule
+from solver.domain import ROOT, Pins, Pipeline, Role, WarpSchedule
+from solver.encoding import default_warps
+from solver.problem import CONSUMER, WarpProblem
 from solver.simulate.assemble import assemble
+from solver.structure import Channel, structure_of
 
 __all__ = ["sketch"]
 
-LOADS = (OpKind.TMA_LOAD, OpKind.ASYNC_LOAD)
 
-
-def sketch(space: Space, structure: Structure) -> WarpSchedule:
+def sketch(space: Space, structure: Structure, problem: WarpProblem) -> WarpSchedule:
     """The structure's schedule in source order.
+
+    Args:
+        space: The kernel's space.
+        structure: What the schedule is to be like.
+        problem: The kernel closed over a device, with the user's pins.
 
     Raises:
         GraphError: the graph names something that it does not hold.
+        PinError: the structure asks for a store role that a pin forbids.
     """
-    graph = space.graph
+    placed = structure_of(problem.with_pins(Pins(store_role=structure.store_role)))
     warps = 4 * structure.warpgroups
-    names = ["consumer", *(["load"] if any(op.kind in LOADS for op in graph.ops) else [])]
-    names += ["store"] if structure.store_role else []
-    roles = [Role("consumer", 0, warps, structure.consumer_registers)]
-    for index, name in enumerate(names[1:]):
-        roles.append(Role(name, warps + index, warps + index + 1, structure.load_registers))
-    placement = {op.id: _role(op.kind, structure) for op in graph.ops}
+    roles = [Role(CONSUMER, 0, warps, structure.consumer_registers)]
+    for name in placed.roles:
+        if name != CONSUMER:
+            width = default_warps(problem, placed, name)
+            roles.append(Role(name, roles[-1].warps_hi, roles[-1].warps_hi + width, structure.load_registers))
     pipelines: list[Pipeline] = []
     producers: dict[str, str] = {}
-    for group, depth in _groups(graph, structure, placement):
-        pipeline = Pipeline("_".join(name.lower() for name in group), group, depth)
+    homes: dict[str, str] = {}
+    for channels in _groups(placed.channels, structure, space):
+        names = tuple(channel.buffer for channel in channels)
+        depth = min(1 if channel.carried else structure.depth(channel.buffer) for channel in channels)
+        pipeline = Pipeline("_".join(channel.name for channel in channels), names, depth)
         pipelines.append(pipeline)
-        producers[pipeline.name] = "load" if _written_by(graph, group[0], placement) == "load" else "consumer"
-    return assemble(graph, roles, placement, pipelines, producers, -(-(warps + len(names) - 1) // 4) * 4)
+        producers[pipeline.name] = channels[0].producer
+        homes[pipeline.name] = channels[0].scope
+    num_warps = -(-roles[-1].warps_hi // 4) * 4
+    return assemble(space.graph, roles, placed.placement, pipelines, producers, num_warps, homes)
 
 
-def _role(kind: OpKind, structure: Structure) -> str:
-    if kind in LOADS:
-        return "load"
-    return "store" if kind is OpKind.TMA_STORE and structure.store_role else "consumer"
-
-
-def _written_by(graph: KernelGraph, buffer: str, placement: dict[str, str]) -> str:
-    return next(placement[op.id] for op in graph.ops if any(a.buffer == buffer for a in op.writes))
-
-
-def _groups(graph: KernelGraph, structure: Structure, placement: dict[str, str]) -> list[tuple[tuple[str, ...], int]]:
-    """Buffers that change hands between roles, grouped into pipelines, with their depths."""
-    found: dict[tuple[str, ...], list[str]] = {}
-    for buffer in graph.buffers:
-        touching = [op for op in graph.ops if any(a.buffer == buffer.name for a in (*op.reads, *op.writes))]
-        if buffer.memory is not Memory.SHARED or len({placement[op.id] for op in touching}) != 2:
-            continue
-        writer = next(op for op in touching if any(a.buffer == buffer.name for a in op.writes))
-        readers = tuple(op.id for op in touching if any(a.buffer == buffer.name for a in op.reads))
-        alone = not structure.merged or writer.scope == ROOT
-        key = (buffer.name,) if alone else (writer.scope, *readers)
-        found.setdefault(key, []).append(buffer.name)
-    return [(tuple(names), min(structure.depth(name) for name in names)) for names in found.values()]
+def _groups(channels: tuple[Channel, ...], structure: Structure, space: Space) -> list[list[Channel]]:
+    """Channels that share a pipeline: merged ones have the same two roles, the same loop and the same readers."""
+    depths = dict(structure.depths)
+    found: dict[tuple[object, ...], list[Channel]] = {}
+    for channel in channels:
+        readers = tuple(op.id for op in space.graph.ops if any(a.buffer == channel.buffer for a in op.reads))
+        merges = structure.merged and channel.scope != ROOT and channel.buffer in depths
+        key = (
+            (channel.scope, channel.producer, channel.consumer, *readers) if merges else (channel.buffer, channel.scope)
+        )
+        found.setdefault(key, []).append(channel)
+    return list(found.values())

@@ -39,32 +39,33 @@ def items_touching(graph: KernelGraph, scope: str, buffers: Sequence[str], ops: 
 def assemble(
     graph: KernelGraph,
     roles: Sequence[Role],
-    placement: Mapping[str, str],
+    placement: Mapping[str, Sequence[str]],
     pipelines: Sequence[Pipeline],
     producers: Mapping[str, str],
     num_warps: int,
+    homes: Mapping[str, str] | None = None,
 ) -> WarpSchedule:
     """A schedule in source order.
 
-    ``placement`` gives each operation's role, ``producers`` each pipeline's producing role; a pipeline's scope is the one
-    that holds the operations which fill it.
+    ``placement`` gives each operation's roles, ``producers`` each pipeline's producing role, ``homes`` its scope; without
+    one it is the scope that holds the operations which fill it.
 
     Raises:
         GraphError: a name that the graph does not hold.
     """
-    home: dict[str, str] = {}
+    home: dict[str, str] = dict(homes or {})
     for pipeline in pipelines:
         filling = [
             op
             for op in graph.ops
-            if placement[op.id] == producers[pipeline.name] and any(a.buffer in pipeline.buffers for a in op.writes)
+            if producers[pipeline.name] in placement[op.id] and any(a.buffer in pipeline.buffers for a in op.writes)
         ]
-        home[pipeline.name] = filling[0].scope
+        home.setdefault(pipeline.name, filling[0].scope)
     programs = []
     for scope in _outermost_first(graph):
         bodies = []
         for role in roles:
-            placed = [op.id for op in graph.ops if placement[op.id] == role.name]
+            placed = [op.id for op in graph.ops if role.name in placement[op.id]]
             items = [item for item in graph.scope(scope).items if set(placed).intersection(ops_below(graph, item))]
             if not items:
                 continue

@@ -48,9 +48,12 @@ def forecast_baseline(graph: KernelGraph, profile: HardwareProfile, kind: Baseli
     Raises:
         ProfileError: the profile describes no CUDA device.
     """
-    schedule = baseline_schedule(graph, profile, kind)
-    if schedule is not None:
-        return simulate(graph, profile, schedule)
+    # role_based declines what it cannot hand over in order, and the default pass takes the kernel (RBS:824-892).
+    for choice in (kind, "default") if kind == "role_based" else (kind,):
+        schedule = baseline_schedule(graph, profile, choice)
+        played = simulate(graph, profile, schedule) if schedule is not None else None
+        if played is not None and not played.deadlocked:
+            return played
     device = machine(profile)
     versions = _versions(graph)
     ahead = max(versions.values(), default=1)
@@ -88,7 +91,7 @@ def _default(graph: KernelGraph) -> WarpSchedule:
         Role("load", 0, 4, LOAD_REGISTERS if registers else 0),
         Role("consumer", 4, 4 + consumers, registers),
     ]
-    placement = {op.id: "load" if op.kind is OpKind.TMA_LOAD else "consumer" for op in graph.ops}
+    placement = {op.id: ("load" if op.kind is OpKind.TMA_LOAD else "consumer",) for op in graph.ops}
     versions = _versions(graph)
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for op in graph.ops:
@@ -128,13 +131,13 @@ def _role_based(graph: KernelGraph, device: Machine) -> WarpSchedule:
     roles = [Role("consumer", 0, consumers, budget)]
     roles += [Role(name, consumers + i, consumers + i + 1, auxiliary) for i, name in enumerate(names[1:])]
     role_of = {OpKind.TMA_LOAD: "load", OpKind.TMA_STORE: "store"}
-    placement = {op.id: role_of.get(op.kind, "consumer") for op in graph.ops}
+    placement = {op.id: (role_of.get(op.kind, "consumer"),) for op in graph.ops}
     pipelines, producers = [], {}
     for buffer in graph.buffers:
         if buffer.memory is not Memory.SHARED:
             continue
         touching = [op for op in graph.ops if any(a.buffer == buffer.name for a in (*op.reads, *op.writes))]
-        writers = {placement[op.id] for op in touching if any(a.buffer == buffer.name for a in op.writes)}
+        writers = {placement[op.id][0] for op in touching if any(a.buffer == buffer.name for a in op.writes)}
         if len({placement[op.id] for op in touching}) != 2 or len(writers) != 1:
             continue
         name = buffer.name.lower()

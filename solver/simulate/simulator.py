@@ -114,9 +114,7 @@ def play(block: Block, device: Machine) -> Simulation:
         cycles += last.cycles
         waves += rest / slots
     lasted = max(full.cycles, 1.0)  # a kernel without costs takes no time; its units are idle, not undefined
-    busy = {
-        unit: full.busy.get(unit, 0.0) / lasted * (total / slots) / max(1, ceil(total / slots)) for unit in UNITS
-    }
+    busy = {unit: full.busy.get(unit, 0.0) / lasted * (total / slots) / max(1, ceil(total / slots)) for unit in UNITS}
     clock = _clock(device, busy)
     return Simulation(
         cycles=cycles,

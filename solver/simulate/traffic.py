@@ -6,7 +6,7 @@ patch of the grid (a panel when rasterisation is swizzled, else a run along the 
 all blocks of the patch that share it.
 """
 
-from math import prod
+from math import prod, sqrt
 
 from solver.domain import KernelGraph, Memory, Op
 from solver.simulate.loops import Loops
@@ -49,9 +49,13 @@ def misses(graph: KernelGraph, loops: Loops, resident: int, l2_bytes: float) -> 
             continue
         reuse = max(1.0, tile * entries * loops.blocks / size)
         shared_axes = _axes(extents, reuse, taken)
-        taken.add(shared_axes)
-        together = prod(patch[axis] for axis in shared_axes) if shared_axes else 1
-        result[op.id] = 1.0 / reuse if fits else min(1.0, 1.0 / max(1, min(together, reuse)))
+        if shared_axes is None:
+            # Persistent blocks walk tiles in an order of their own; a square patch is what such orders aim at.
+            together = sqrt(resident)
+        else:
+            taken.add(shared_axes)
+            together = prod(patch[axis] for axis in shared_axes)
+        result[op.id] = 1.0 / reuse if fits else 1.0 / max(1.0, min(together, reuse))
     return result
 
 
@@ -68,8 +72,9 @@ def _patch(extents: list[int], resident: int, *, swizzle: bool) -> list[int]:
     return patch
 
 
-def _axes(extents: list[int], reuse: float, taken: set[frozenset[int]]) -> frozenset[int]:
-    """The set of axes whose extents multiply to the reuse, preferring one that no other tensor took; nearest otherwise."""
+def _axes(extents: list[int], reuse: float, taken: set[frozenset[int]]) -> frozenset[int] | None:
+    """The axes whose extents multiply to the reuse, preferring a set that no other tensor took; None when none fits."""
     axes = range(len(extents))
     subsets = [frozenset(a for a in axes if mask >> a & 1) for mask in range(1 << len(extents))]
-    return min(subsets, key=lambda s: (abs(prod(extents[a] for a in s) - reuse) > 0.25 * reuse, s in taken, sorted(s)))
+    fitting = [s for s in subsets if abs(prod(extents[a] for a in s) - reuse) <= 0.25 * reuse]
+    return min(fitting, key=lambda s: (s in taken, sorted(s))) if fitting else None

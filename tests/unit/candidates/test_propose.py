@@ -10,6 +10,7 @@ from solver.domain import DepthPin, Infeasible, KernelGraph, Pins, dumps
 from solver.profiles import load_profile
 from solver.simulate import BASELINES
 from solver.verify import verify
+from tests import kernels
 
 H200 = load_profile("h200")
 GEMMS = [
@@ -119,3 +120,24 @@ def test_pins_of_the_kernel_itself_count_too() -> None:
     graph: KernelGraph = replace(GEMMS[0][1], pins=Pins(consumer_warpgroups=2, merged_pipelines=True))
     proposals = propose(graph, H200, count=2)
     assert {c.structure["pipelines"] for c in proposals.candidates} == {"merged"}
+
+
+def test_persistent_kernels_get_candidates_although_scalars_live_in_several_roles() -> None:
+    graph = kernels.persistent_gemm()
+    proposals = propose(graph, H200, count=2)
+    assert len(proposals.candidates) == 2
+    assert all(verify(graph, H200, candidate.schedule) == () for candidate in proposals.candidates)
+
+
+def test_tensor_memory_kernels_get_candidates_with_a_role_for_products() -> None:
+    proposals = propose(kernels.blackwell_gemm(), load_profile("b200"), count=2)
+    assert proposals.candidates
+    assert all(any(role.name == "mma" for role in c.schedule.roles) for c in proposals.candidates)
+
+
+def test_a_kernel_that_no_schedule_fits_says_why() -> None:
+    for graph in (kernels.too_many_accumulators(), kernels.rewrites_after_use()):
+        proposals = propose(graph, H200, count=2)
+        assert proposals.candidates == ()
+        assert all(isinstance(r.verdict, Infeasible) and r.verdict.conflicts for r in proposals.rejected)
+        assert proposals.rejected

@@ -6,6 +6,7 @@ from benchmarks.kernels.graphs import attention_graph, gemm_graph
 from solver.candidates.sketch import sketch
 from solver.candidates.structures import register_splits, space_of
 from solver.domain import DepthPin, Pins
+from solver.problem import close_problem
 from solver.profiles import load_profile
 from solver.verify import verify
 
@@ -68,4 +69,4 @@ def test_every_sketch_that_fits_passes_the_verifier() -> None:
         structures = [s for s in space.base(H200, width, Pins()) if space.fits(s, H200)]
         assert structures
         for structure in structures:
-            assert verify(graph, H200, sketch(space, structure)) == ()
+            assert verify(graph, H200, sketch(space, structure, close_problem(graph, H200))) == ()

@@ -10,7 +10,10 @@ from benchmarks.ranking import schedule_of
 from solver.domain import KernelGraph, OpKind, Scope, Sync, SyncKind, WarpSchedule
 from solver.profiles import load_profile
 from solver.simulate import baseline_schedule, forecast_baseline, simulate
+from solver.simulate.loops import loops_of
 from solver.simulate.machine import machine
+from solver.simulate.traffic import misses
+from tests import kernels
 
 H200 = load_profile("h200")
 
@@ -182,3 +185,31 @@ def test_a_kernel_without_products_or_loops_is_played_too() -> None:
     keep = tuple(op for op in graph.ops if op.scope != "k" and op.kind is not OpKind.GEMM)
     root = replace(graph.scopes[0], items=tuple(op.id for op in keep))
     assert forecast_baseline(replace(graph, ops=keep, scopes=(root,)), H200, "default").nanoseconds > 0
+
+
+def test_persistent_blocks_share_tiles_as_a_square_patch_would() -> None:
+    graph = kernels.persistent_gemm()
+    resident = machine(H200).sms
+    missed = misses(graph, loops_of(graph, resident, 16), resident, l2_bytes=0.0)
+    assert missed
+    assert all(share == pytest.approx(resident**-0.5, rel=0.01) or share < resident**-0.5 for share in missed.values())
+
+
+def test_tiles_are_fetched_once_for_the_blocks_that_share_them() -> None:
+    graph, _ = gemm(3)
+    missed = misses(graph, loops_of(graph, 132, 16), 132, l2_bytes=0.0)
+    # A panel of ten columns: a tile of A serves 10 blocks, a tile of B the 14 rows that 132 blocks need.
+    assert missed["load_a"] == pytest.approx(1 / 10)
+    assert missed["load_b"] == pytest.approx(1 / 14)
+
+
+def test_what_fits_the_cache_is_fetched_once() -> None:
+    graph, _ = gemm(3)
+    missed = misses(graph, loops_of(graph, 132, 16), 132, l2_bytes=1e9)
+    assert missed["load_a"] == pytest.approx(1 / 16)
+    assert missed["load_b"] == pytest.approx(1 / 32)
+
+
+def test_role_based_falls_back_where_it_cannot_hand_over() -> None:
+    graph = kernels.rewrites_after_use()
+    assert forecast_baseline(graph, H200, "role_based").nanoseconds > 0
