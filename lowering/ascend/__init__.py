@@ -1,5 +1,5 @@
-"""Ascend: TileLang's AutoSchedule answered by our solver, Ascend C out, nothing compiled and nothing measured.
+"""Ascend: the scheduler hook, lowerings watched pass by pass, and the annotations of a kernel's block.
 
-``structure``, ``session``, ``lower``, ``annotations`` and ``tasks`` import TileLang and run in child processes only; ``graph``
-and ``honour`` are plain Python.
+``structure``, ``session``, ``lower``, ``annotations`` and ``rings`` import TileLang and run in child processes only; ``layout``
+and ``honour`` are plain Python. Nothing here compiles, measures or solves: ``service.ascend`` brings the answers.
 """

@@ -1,8 +1,8 @@
 """The Ascend annotations as attributes of the kernel's block: read from the IR, written from pins or a schedule.
 
 All forms of ``T.annotate_buffer_versions``, ``T.annotate_manual_multi_buffer`` and ``T.annotate_unlimit_memory`` end up in four
-attributes of one block (TileLang 0.1.15 wheel, ``ascend/language/annotations.py``). Imports TVM: child processes only; the
-rules of the forms themselves are plain Python in :mod:`solver.ascend.pins`.
+attributes of one block (TileLang 0.1.15 wheel, ``ascend/language/annotations.py``). Imports TVM: child processes only. The
+rules of the forms themselves are plain Python elsewhere: what is written here has been checked.
 """
 
 from collections.abc import Mapping
@@ -10,10 +10,9 @@ from typing import Any
 
 from tilelang import tvm
 
-from solver.ascend.pins import checked_pins
 from solver.domain import BufferPin, NotApplicable, Pins
 
-__all__ = ["buffers_of", "read_pins", "with_pins"]
+__all__ = ["buffers_of", "ir_text", "read_pins", "storage_shapes", "with_pins"]
 
 tirx = tvm.tirx
 
@@ -35,6 +34,16 @@ def buffers_of(function: Any) -> dict[str, Any]:
 
     tirx.stmt_functor.post_order_visit(function.body, visit)
     return found
+
+
+def ir_text(function: Any) -> str:
+    """The function as IR JSON."""
+    return str(tvm.ir.save_json(function))
+
+
+def storage_shapes(function: Any) -> dict[str, tuple[int, ...]]:
+    """Shapes of the on-chip buffers by storage name."""
+    return {name: tuple(int(size) for size in buffer.shape) for name, buffer in buffers_of(function).items()}
 
 
 def read_pins(function: Any) -> Pins:
@@ -66,15 +75,12 @@ def read_pins(function: Any) -> Pins:
 
 
 def with_pins(function: Any, pins: Pins) -> Any:
-    """The function with exactly these annotations on its kernel block, in place of whatever it had.
+    """The function with exactly these checked annotations on its kernel block, in place of whatever it had.
 
     Raises:
-        PinError: a pin names no buffer of the kernel, or has a form that TileLang would refuse.
         NotApplicable: the kernel has not exactly one block that allocates on-chip buffers.
     """
     buffers = buffers_of(function)
-    shapes = {name: tuple(int(size) for size in buffer.shape) for name, buffer in buffers.items()}
-    pins = checked_pins(pins, shapes)
     block = _kernel_block(function)
     annotations = {str(key): value for key, value in block.annotations.items()}
     for key, value in _attributes(pins, buffers).items():

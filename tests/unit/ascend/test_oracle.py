@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from lowering.ascend.oracle import SPACES, TARGETS, Oracle, chip_bytes, find_oracle, hivm, opinion_text
+from service.ascend.oracle import SPACES, TARGETS, Oracle, chip_bytes, find_oracle, hivm, opinion_text
 from solver.ascend import kernel_capacity
 from solver.domain import Memory
 from solver.profiles import load_profile

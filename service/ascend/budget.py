@@ -6,7 +6,7 @@ versions until their turn comes, an inner one's with what it got.
 
 from dataclasses import dataclass, field, replace
 
-from lowering.ascend.plan import Solver
+from service.ascend.plan import Solver
 from solver.ascend import kernel_capacity
 from solver.ascend.answer import Answer
 from solver.ascend.problem import LoopProblem, MemoryGroup, Problem

@@ -6,7 +6,7 @@ Plain Python: it joins what the lowering showed (:mod:`lowering.ascend.layout`) 
 from collections.abc import Mapping, Sequence
 
 from lowering.ascend.layout import CAPACITY_KEYS, Layout, LoopNode, Storage, Unit
-from lowering.ascend.plan import Asked
+from service.ascend.plan import Asked
 from solver.ascend.problem import PIPE_BITS, LoopProblem
 from solver.domain import (
     ROOT,

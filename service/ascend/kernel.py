@@ -7,17 +7,17 @@ then overflows a memory, a second lowering plans each scope within what the othe
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lowering.ascend.annotations import read_pins, with_pins
-from lowering.ascend.budget import KernelBudget
-from lowering.ascend.graph import read_graph
+from lowering.ascend.annotations import read_pins, storage_shapes, with_pins
 from lowering.ascend.lower import LoweringFailed, Watched, lower_watched
-from lowering.ascend.oracle import find_oracle, opinion_text
-from lowering.ascend.plan import InfeasibleKernel, Planner, Policy, Replay, ScheduleRefused, Solver
 from lowering.ascend.rings import check_rings
+from service.ascend.budget import KernelBudget
+from service.ascend.graph import read_graph
+from service.ascend.oracle import find_oracle, opinion_text
+from service.ascend.plan import InfeasibleKernel, Planner, Policy, Replay, ScheduleRefused, Solver
 from solver.ascend import kernel_capacity
 from solver.ascend.certify import certificate_of
 from solver.ascend.optimise import Limits
-from solver.ascend.pins import merged_pins
+from solver.ascend.pins import checked_pins, merged_pins
 from solver.ascend.verify import verify_buffers
 from solver.ascend.versions import buffer_versions, override_warnings
 from solver.domain import (
@@ -63,7 +63,7 @@ def pinned(function: Any, pins: Pins) -> tuple[Any, Pins]:
     Raises:
         PinError: a wrong form, an unknown buffer, a ring by hand that is too small.
     """
-    merged = merged_pins(read_pins(function), pins)
+    merged = checked_pins(merged_pins(read_pins(function), pins), storage_shapes(function))
     function = with_pins(function, merged)
     check_rings(function, merged)
     return function, merged
@@ -105,7 +105,7 @@ def replay_kernel(function: Any, profile: HardwareProfile, schedule: BufferSched
         ScheduleRefused: an answer breaks a rule, or the kernel with these versions overflows a memory.
     """
     _check_family(profile)
-    function = with_pins(function, schedule_pins(schedule))
+    function = with_pins(function, checked_pins(schedule_pins(schedule), storage_shapes(function)))
     planned = _lowered(function, profile, read_pins(function), Replay(schedule), "replay", Limits())
     planned = replace(planned, schedule=schedule)
     overflow = _overflows(planned, profile)

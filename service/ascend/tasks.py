@@ -41,7 +41,7 @@ def read_ascend(payload: dict[str, Any]) -> dict[str, Any]:
         InfeasibleKernel: proven impossible, with the numbers.
     """
     function, ir_hash = _function(payload)
-    from lowering.ascend.kernel import plan_kernel
+    from service.ascend.kernel import plan_kernel
 
     planned = plan_kernel(function, _profile(payload), _pins(payload))
     return {"graph": dump(planned.graph), "ir_hash": ir_hash, "warnings": list(planned.warnings)}
@@ -53,8 +53,8 @@ def propose_buffer(payload: dict[str, Any]) -> dict[str, Any]:
     Keys: ``kernels`` (list of ``variant``, ``params``, ``ir``), ``profile``, ``pins``, ``engine``, ``work_limit``. Returns
     ``schedules`` (each with its own ``graph``: pins change the problem), ``rejected`` and ``unknown``.
     """
-    from lowering.ascend.kernel import plan_kernel
-    from lowering.ascend.plan import InfeasibleKernel, ScheduleRefused
+    from service.ascend.kernel import plan_kernel
+    from service.ascend.plan import InfeasibleKernel, ScheduleRefused
 
     profile, pins = _profile(payload), _pins(payload)
     schedules, rejected, unknown = [], [], []
@@ -88,8 +88,8 @@ def propose_buffer(payload: dict[str, Any]) -> dict[str, Any]:
 
 def solve_buffer(payload: dict[str, Any]) -> dict[str, Any]:
     """Task ``solve.buffer``: ``{"ir", "profile", "pins"?, "engine"?}`` -> ``{"verdict"}`` in the common vocabulary."""
-    from lowering.ascend.kernel import plan_kernel
-    from lowering.ascend.plan import InfeasibleKernel, ScheduleRefused
+    from service.ascend.kernel import plan_kernel
+    from service.ascend.plan import InfeasibleKernel, ScheduleRefused
     from solver.domain import Feasible, Infeasible, ProvenOptimal, Unknown
 
     function, _ = _function(payload)
@@ -113,13 +113,12 @@ def materialize_ascend(payload: dict[str, Any]) -> dict[str, Any]:
     function, _ = _function(payload)
     schedule: BufferSchedule = load(BufferSchedule, payload["schedule"])
 
-    from tilelang import tvm
+    from lowering.ascend.annotations import ir_text, storage_shapes, with_pins
+    from service.ascend.kernel import schedule_pins
+    from solver.ascend.pins import checked_pins
 
-    from lowering.ascend.annotations import with_pins
-    from lowering.ascend.kernel import schedule_pins
-
-    pins = schedule_pins(schedule)
-    return {"ir": tvm.ir.save_json(with_pins(function, pins)), "source": _annotation_text(pins)}
+    pins = checked_pins(schedule_pins(schedule), storage_shapes(function))
+    return {"ir": ir_text(with_pins(function, pins)), "source": _annotation_text(pins)}
 
 
 def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
@@ -130,11 +129,11 @@ def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
     Versions are read back from the TIR and compared with the plan; a difference is ``not_honoured``.
     """
     from lowering.ascend.honour import differences
-    from lowering.ascend.kernel import replay_kernel
     from lowering.ascend.lower import LoweringFailed, lower_watched
-    from lowering.ascend.plan import InfeasibleKernel, ScheduleRefused
     from lowering.compile.result import CompiledKernel, Launch, NotHonoured, to_document
     from lowering.outcome import Outcome, OutcomeKind
+    from service.ascend.kernel import replay_kernel
+    from service.ascend.plan import InfeasibleKernel, ScheduleRefused
 
     function, _ = _function(payload)
     profile, arch = _profile(payload), str(payload["arch"])
@@ -233,7 +232,7 @@ def lower_ascend(payload: dict[str, Any]) -> dict[str, Any]:
     from dataclasses import asdict
 
     from lowering.ascend.honour import differences
-    from lowering.ascend.kernel import plan_kernel
+    from service.ascend.kernel import plan_kernel
 
     function, ir_hash = _function(payload)
     planned = plan_kernel(function, _profile(payload), _pins(payload), engine=_engine(payload))
