@@ -1,0 +1,26 @@
+"""Whether the driver would take a built kernel: its shared memory and its registers against the device, before any launch."""
+
+from lowering.compile.result import Launch
+from lowering.outcome import Outcome, OutcomeKind
+from solver.domain.profile import HardwareProfile
+
+__all__ = ["over_resource"]
+
+
+def over_resource(launch: Launch, registers: int, profile: HardwareProfile) -> Outcome | None:
+    """Checks, before any launch, what the driver would refuse: shared memory of a block, registers of all its threads."""
+    shared = launch.dynamic_shared_bytes + launch.static_shared_bytes
+    threads = launch.block_threads
+    unit = profile.integer("registers.allocation_unit_per_warp", "registers")
+    warps = -(-threads // 32)
+    taken = warps * -(-registers * 32 // unit) * unit
+    for name, path, unit_name, needed in (
+        ("shared bytes per block", "shared.per_block", "bytes", shared),
+        ("threads per block", "block.max_threads", "threads", threads),
+        ("registers per block", "block.max_registers", "registers", taken),
+    ):
+        limit = profile.integer(path, unit_name) if profile.has(path) else None
+        if limit is not None and needed > limit:
+            message = f"{name}: {needed} needed, {limit} there ({threads} threads, {registers} registers each, {shared} bytes)"
+            return Outcome(OutcomeKind.OVER_RESOURCE, message, (), name, needed, limit)
+    return None
