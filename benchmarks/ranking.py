@@ -28,6 +28,7 @@ BASELINE_KINDS: dict[str, BaselineKind] = {"plain": "default", "role": "role_bas
 
 ATTENTION_LIBRARIES = {"cudnn", "flash2", "flash3", "sdpa"}
 GEMM_LIBRARIES = {"torch", "cublas"}
+SMALLEST_GEMM_EXTENT = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +71,17 @@ def _is_attention(entries: Sequence[Entry], libraries: set[str]) -> bool:
     """Whether the entries are attention: said by the library rows, else by how many parameters the other kinds have.
 
     Explicit schedules have ten parameters in both; without one the GEMM kernels have eight and attention ten (two zeros).
-    With explicit schedules alone, attention has 64 rows a warpgroup and the same head dimension everywhere.
+    Where neither tells, an attention's first two parameters (batch, heads) are smaller than any GEMM's, and its fourth (head
+    dimension) is the same everywhere, where a GEMM's is its tile's height.
     """
     if libraries & ATTENTION_LIBRARIES:
         return True
     if libraries & GEMM_LIBRARIES or any(len(entry.a) == 8 for entry in entries):
         return False
-    if any(entry.kind != "ws" and len(entry.a) == 10 for entry in entries):
-        return True
-    return len({entry.a[:4] for entry in entries}) == 1 and all(entry.a[4] == 64 * entry.a[7] for entry in entries)
+    return (
+        all(max(entry.a[:2]) < SMALLEST_GEMM_EXTENT for entry in entries)
+        and len({entry.a[3] for entry in entries}) == 1
+    )
 
 
 @lru_cache(maxsize=256)
