@@ -164,6 +164,24 @@ def doctor(server: Server = None, token: Token = None, json: Json = False) -> No
 
 
 @app.command()
+def batch(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON lines, one kernel a line; or the id of a batch.")],
+    profile: Annotated[str | None, typer.Option("--profile", "-p", help="Device of lines that name none.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the results here: .jsonl or .csv.")] = None,
+    name: Annotated[str, typer.Option("--name", help="For people; the file's name by default.")] = "",
+    effort: Annotated[str | None, typer.Option("--effort", help="quick, normal or thorough.")] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Submit and leave; a server goes on.")] = False,
+    server: Server = None,
+    token: Token = None,
+    json: Json = False,
+) -> None:
+    """Tune many kernels at once; the display survives a lost connection and can be taken up again."""
+    from warpwright.cli.batch import BatchOptions, run_batch
+
+    raise typer.Exit(run_batch(BatchOptions(file, profile, out, name, effort, detach, server, token, json)))
+
+
+@app.command()
 def lock(
     file: KernelPath,
     profile: ProfileName,

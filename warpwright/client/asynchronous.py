@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from service.batches.schemas import BatchView, ItemView
 from service.candidates.schemas import CandidateView
 from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
 from service.pages import Page
@@ -125,6 +126,32 @@ class AsyncClient:
     async def upload_profile(self, upload: ProfileUpload) -> ProfileView:
         """Stores a hardware profile of the user's own."""
         return await self.send(calls.upload_profile(upload))
+
+    async def submit_batch(self, text: bytes, *, name: str = "") -> BatchView:
+        """Submits many kernels at once: JSON lines, one job submission a line."""
+        return await self.send(calls.submit_batch(text, name))
+
+    async def batch(self, batch_id: str) -> BatchView:
+        """One status for all lines of a batch: counts, progress, estimate."""
+        return await self.send(calls.batch(batch_id))
+
+    async def batch_items(self, batch_id: str) -> AsyncIterator[ItemView]:
+        """The lines of a batch and their jobs or problems."""
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.batch_items(batch_id, cursor))
+            for item in page.items:
+                yield item
+            if (cursor := page.next) is None:
+                return
+
+    async def batch_results(self, batch_id: str, shape: str = "jsonl") -> bytes:
+        """The answers so far, a line for each line of the batch: ``jsonl`` or ``csv``."""
+        return await self.send(calls.batch_results(batch_id, shape))
+
+    async def cancel_batch(self, batch_id: str) -> BatchView:
+        """Stops a batch; what is known by then stays."""
+        return await self.send(calls.cancel_batch(batch_id))
 
     async def events(self, job_id: str, *, after: int = 0) -> AsyncIterator[EventView]:
         """A job's events as they happen, until it has ended; a lost connection is taken up again where it broke."""

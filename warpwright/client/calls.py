@@ -3,6 +3,7 @@
 Both clients send these, so that a resource is described once.
 """
 
+import gzip
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -10,6 +11,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
+from service.batches.schemas import BatchView, ItemView
 from service.candidates.schemas import CandidateView
 from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
 from service.pages import Page
@@ -116,6 +118,34 @@ def lookup(request: LookupRequest) -> Call[LookupAnswer]:
 def results(params: Mapping[str, Parameter]) -> Call[Page[ResultView]]:
     """A page of stored results."""
     return Call("GET", "/v1/results", page(ResultView), params=params)
+
+
+def submit_batch(text: bytes, name: str) -> Call[BatchView]:
+    """Many submissions as JSON lines; the same bytes are the same batch, so it may be sent again blindly."""
+    headers = {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"}
+    packed = gzip.compress(text, mtime=0)
+    return Call("POST", "/v1/batches", model(BatchView), params={"name": name}, content=packed, headers=headers)
+
+
+def batch(batch_id: str) -> Call[BatchView]:
+    """One status for all lines of a batch."""
+    return Call("GET", f"/v1/batches/{quote(batch_id, safe='')}", model(BatchView))
+
+
+def batch_items(batch_id: str, cursor: str | None) -> Call[Page[ItemView]]:
+    """A page of a batch's lines."""
+    return Call("GET", f"/v1/batches/{quote(batch_id, safe='')}/items", page(ItemView), params={"cursor": cursor})
+
+
+def batch_results(batch_id: str, shape: str) -> Call[bytes]:
+    """The answers so far, as JSON lines or CSV."""
+    path = f"/v1/batches/{quote(batch_id, safe='')}/results"
+    return Call("GET", path, lambda answer: answer.body, params={"format": shape})
+
+
+def cancel_batch(batch_id: str) -> Call[BatchView]:
+    """Stops a batch; what is known by then stays."""
+    return Call("POST", f"/v1/batches/{quote(batch_id, safe='')}:cancel", model(BatchView))
 
 
 def refresh(request: RefreshRequest) -> Call[RefreshAnswer]:

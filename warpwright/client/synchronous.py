@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from service.batches.schemas import BatchView, ItemView
 from service.candidates.schemas import CandidateView
 from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
 from service.pages import Page
@@ -123,6 +124,31 @@ class Client:
     def upload_profile(self, upload: ProfileUpload) -> ProfileView:
         """Stores a hardware profile of the user's own."""
         return self.send(calls.upload_profile(upload))
+
+    def submit_batch(self, text: bytes, *, name: str = "") -> BatchView:
+        """Submits many kernels at once: JSON lines, one job submission a line."""
+        return self.send(calls.submit_batch(text, name))
+
+    def batch(self, batch_id: str) -> BatchView:
+        """One status for all lines of a batch: counts, progress, estimate."""
+        return self.send(calls.batch(batch_id))
+
+    def batch_items(self, batch_id: str) -> Iterator[ItemView]:
+        """The lines of a batch and their jobs or problems."""
+        cursor: str | None = None
+        while True:
+            page = self.send(calls.batch_items(batch_id, cursor))
+            yield from page.items
+            if (cursor := page.next) is None:
+                return
+
+    def batch_results(self, batch_id: str, shape: str = "jsonl") -> bytes:
+        """The answers so far, a line for each line of the batch: ``jsonl`` or ``csv``."""
+        return self.send(calls.batch_results(batch_id, shape))
+
+    def cancel_batch(self, batch_id: str) -> BatchView:
+        """Stops a batch; what is known by then stays."""
+        return self.send(calls.cancel_batch(batch_id))
 
     def events(self, job_id: str, *, after: int = 0) -> Iterator[EventView]:
         """A job's events as they happen, until it has ended; a lost connection is taken up again where it broke."""

@@ -1,21 +1,23 @@
 """Locked builds: what was committed is built, and every difference stops the build and is named. Both example builds run."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lowering.children import Limits, Returned, run_task
+from lowering.children import ChildPool, Limits, Returned, run_task
 from solver.domain import Feasible, ProvenOptimal, WarpSchedule, documents
 from solver.profiles import load_profile
 from warpwright.errors import LockError
 from warpwright.kernel_file import read_kernel_file
-from warpwright.lock import LockEntry, build_locked, check_entry, entry_of, read_lock, write_lock
+from warpwright.lock import LockEntry, check_entry, entry_of, read_lock, write_lock
 from warpwright.result import Candidate, Result
 from warpwright.solving import solve_kernel
 
@@ -24,16 +26,23 @@ SETTINGS = {"M": 512, "N": 512, "K": 512}
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pool() -> Iterator[ChildPool]:
+    """One warm child for everything that these tests read."""
+    with ChildPool(1) as warm:
+        yield warm
+
+
+@pytest.fixture(scope="module")
+def project(pool: ChildPool, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a kernel file and a lock file, as a repository has them: solved, not tuned, to be quick."""
     folder = tmp_path_factory.mktemp("project")
     shutil.copy(ROOT / "examples" / "gemm.py", folder / "gemm.py")
     profile = load_profile("h200")
-    kernel = read_kernel_file(folder / "gemm.py", settings=SETTINGS)
-    verdict = solve_kernel(kernel, profile)
+    kernel = read_kernel_file(folder / "gemm.py", settings=SETTINGS, pool=pool)
+    verdict = solve_kernel(kernel, profile, pool=pool)
     assert isinstance(verdict, ProvenOptimal | Feasible)
     payload = {"ir": kernel.variants[0].ir, "schedule": documents.dump(verdict.schedule)}
-    made = run_task("materialize.warp", payload, Limits(wall_seconds=120.0))
+    made = run_task("materialize.warp", payload, Limits(wall_seconds=120.0), pool=pool)
     assert isinstance(made, Returned)
     best = Candidate(
         id="candidate", kind="scheduled", outcome="compiled", variant=0, params=kernel.variants[0].params,
@@ -52,52 +61,43 @@ def entry(project: Path) -> LockEntry:
     return read_lock(project / "warpwright.lock")[0]
 
 
-def test_the_source_of_a_locked_kernel_is_the_one_that_was_locked(project: Path, tmp_path: Path) -> None:
-    (built,) = build_locked(project / "warpwright.lock", tmp_path, source_only=True)
-    assert set(built.files) == {"kernel.py", "schedule.json", "kernel.cu"}
-    assert "T.WSSchedule" in (built.folder / "kernel.py").read_text()
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
-    assert [kernel["kernel"] for kernel in manifest["kernels"]] == ["gemm_bias_relu"]
-    assert [argument["name"] for argument in manifest["kernels"][0]["arguments"]] == ["A", "B", "bias", "C"]
-
-
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
         ({"toolchain": "tilelang 0.0.1"}, "lock-toolchain"),
         ({"profile_digest": "sha256:other"}, "lock-profile"),
         ({"params": {"BM": 7}}, "lock-variant"),
-        ({"ir_hash": "sha256:other"}, "lock-ir"),
     ],
 )
-def test_a_difference_is_named(project: Path, entry: LockEntry, changes: dict[str, object], code: str) -> None:
+def test_a_difference_is_named(
+    project: Path, entry: LockEntry, pool: ChildPool, changes: dict[str, object], code: str
+) -> None:
     changed = replace(entry, **changes)  # type: ignore[arg-type]  # fields by name, checked by the dataclass
     with pytest.raises(LockError) as caught:
-        check_entry(changed, project)
+        check_entry(changed, project, pool=pool)
     assert caught.value.code == code
 
 
-def test_an_illegal_schedule_is_never_built(project: Path, entry: LockEntry) -> None:
+def test_an_illegal_schedule_is_never_built(project: Path, entry: LockEntry, pool: ChildPool) -> None:
     schedule = entry.schedule
     assert isinstance(schedule, WarpSchedule)
     deep = replace(schedule, pipelines=tuple(replace(pipeline, depth=64) for pipeline in schedule.pipelines))
     with pytest.raises(LockError, match="shared_memory") as caught:
-        check_entry(replace(entry, schedule=deep), project)
+        check_entry(replace(entry, schedule=deep), project, pool=pool)
     assert caught.value.code == "lock-illegal"
 
 
-def test_a_kernel_that_changed_stops_the_build(project: Path, tmp_path: Path) -> None:
-    for name in ("gemm.py", "warpwright.lock"):
-        shutil.copy(project / name, tmp_path / name)
-    text = (tmp_path / "gemm.py").read_text()
+def test_a_kernel_that_changed_stops_the_build(
+    project: Path, entry: LockEntry, pool: ChildPool, tmp_path: Path
+) -> None:
+    text = (project / "gemm.py").read_text()
     (tmp_path / "gemm.py").write_text(text.replace("T.use_swizzle(10)", "T.use_swizzle(8)"))
-    with pytest.raises(LockError, match="changed since it was locked"):
-        build_locked(tmp_path / "warpwright.lock", tmp_path / "out", source_only=True)
+    with pytest.raises(LockError, match="changed since it was locked") as caught:
+        check_entry(entry, tmp_path, pool=pool)
+    assert caught.value.code == "lock-ir"
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    import os
-
     paths = {"PYTHONPATH": str(ROOT), **environment}
     done = subprocess.run(
         [str(part) for part in command],
@@ -123,6 +123,10 @@ def test_the_cmake_example_builds_and_loads_its_kernel(project: Path, tmp_path: 
     run("cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DWARPWRIGHT={program}", f"-DLOCK={lock}", cwd=tmp_path)
     run("cmake", "--build", tmp_path / "build", cwd=tmp_path)
     assert "kernel loaded" in run(tmp_path / "build" / "run_kernel", cwd=tmp_path)
+    (kernel,) = json.loads((tmp_path / "build" / "kernels" / "manifest.json").read_text())["kernels"]
+    assert set(kernel["files"]) == {"kernel.py", "schedule.json", "kernel.cu", "kernel.so"}
+    assert [argument["name"] for argument in kernel["arguments"]] == ["A", "B", "bias", "C"]
+    assert "T.WSSchedule" in (tmp_path / "build" / "kernels" / kernel["folder"] / "kernel.py").read_text()
 
 
 def test_the_python_example_puts_its_kernels_into_the_wheel(project: Path, tmp_path: Path) -> None:

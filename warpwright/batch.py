@@ -1,0 +1,81 @@
+"""Batch files: JSON lines that name kernels become job submissions, one a line. Kernel files are read here, on the user's side.
+
+A line is an object with ``file`` (a kernel file, relative to the batch file, with ``function`` and ``settings``), or with a job
+submission's own ``ir`` or ``variants``. Any other key goes into the submission: ``label``, ``profile``, ``effort``, ``priority``.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lowering.children import ChildPool
+from solver.domain import DocumentError, HardwareProfile, documents
+from solver.profiles import load_profile
+from warpwright.kernel_file import read_kernel_file
+
+__all__ = ["batch_lines", "batch_text"]
+
+
+def batch_text(path: Path, profile: HardwareProfile | None, *, effort: str | None = None) -> bytes:
+    """The body of the request: the same file gives the same bytes, and so the same batch.
+
+    Raises:
+        DocumentError: ``batch-unreadable``, ``batch-line-invalid`` with the line, ``batch-no-profile``.
+        KernelFileError: a kernel file that cannot be read.
+    """
+    with ChildPool(1) as pool:
+        lines = [json.dumps(line, sort_keys=True) for line in batch_lines(path, profile, effort, pool)]
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def batch_lines(
+    path: Path, profile: HardwareProfile | None, effort: str | None, pool: ChildPool
+) -> Iterator[dict[str, Any]]:
+    """The submissions of a batch file, in order."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DocumentError(f"cannot read {path}: {error}", code="batch-unreadable", place=str(path)) from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            yield _submission(line, path, number, profile, effort, pool)
+
+
+def _submission(
+    line: str, path: Path, number: int, profile: HardwareProfile | None, effort: str | None, pool: ChildPool
+) -> dict[str, Any]:
+    place = f"{path.name}:{number}"
+    try:
+        entry = json.loads(line)
+    except ValueError as error:
+        raise DocumentError(f"line {number} is not JSON: {error}", code="batch-line-invalid", place=place) from error
+    if not isinstance(entry, dict) or not {"file", "ir", "variants"} & entry.keys():
+        raise DocumentError(
+            f"line {number} is no object with 'file', 'ir' or 'variants'", code="batch-line-invalid", place=place
+        )
+    if effort is not None:
+        entry.setdefault("effort", effort)
+    device = _device(entry.pop("profile", None), profile, place)
+    entry["profile"] = documents.dump(device) if isinstance(device, HardwareProfile) else device
+    if "file" not in entry:
+        return entry
+    file, function, settings = entry.pop("file"), entry.pop("function", None), entry.pop("settings", {})
+    kernel = read_kernel_file(path.parent / file, function=function, settings=settings, pool=pool)
+    entry.setdefault("label", str(file))
+    entry["name"] = kernel.name
+    entry["variants"] = [{"ir": variant.ir, "params": dict(variant.params)} for variant in kernel.variants]
+    return entry
+
+
+def _device(own: Any, given: HardwareProfile | None, place: str) -> HardwareProfile | dict[str, Any]:
+    """The line's own profile (a name, a path or a document), or the command's."""
+    if isinstance(own, dict):
+        return own
+    if isinstance(own, str):
+        return load_profile(own)
+    if given is None:
+        raise DocumentError(
+            "the line names no profile, and there is no --profile", code="batch-no-profile", place=place
+        )
+    return given
