@@ -53,14 +53,18 @@ class TokensMissing(ServiceError):
 
 def make_toolchain(settings: Settings) -> Toolchain:
     """The toolchain that the settings name."""
+    from service.engines import make_engine
+
     if settings.toolchain == "children":
-        from service.engines.local import LocalEngine
         from service.tuning.children import ChildToolchain
 
-        return ChildToolchain(LocalEngine(settings.build_slots), memory_bytes=settings.child_memory_bytes)
+        return ChildToolchain(make_engine(settings), memory_bytes=settings.child_memory_bytes)
     from service.testing import StandInToolchain
 
-    return StandInToolchain(device=settings.toolchain == "stand_in_device")
+    return StandInToolchain(
+        device=settings.toolchain == "stand_in_device",
+        engine=make_engine(settings) if settings.toolchain == "stand_in_children" else None,
+    )
 
 
 def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None = None) -> FastAPI:

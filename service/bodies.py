@@ -28,7 +28,7 @@ class StrictRoute(APIRoute):
         async def handler(request: Request) -> Response:
             if request.method in ("POST", "PUT", "PATCH", "DELETE"):
                 body = await request.body()
-                if body and "json" in request.headers.get("content-type", "json"):
+                if body and "json" in request.headers.get("content-type", "json").lower():
                     # Request.json() answers from this attribute; the framework would hide our errors behind its own.
                     request._json = parse_json(body)
             return await inner(request)

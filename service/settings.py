@@ -47,7 +47,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     toolchain: str = "children"
-    """``children``: the real one. ``stand_in`` and ``stand_in_device``: the deterministic one of tests."""
+    """``children``: the real one. ``stand_in``, ``stand_in_device``, ``stand_in_children``: the deterministic one of tests."""
     task_engine: str = "local"
     """``local`` runs children here; ``celery`` sends tasks to workers (extra ``cluster``)."""
     broker_url: str = "redis://127.0.0.1:6379/0"
@@ -82,7 +82,7 @@ class Settings:
     """``console`` or ``json``."""
 
     def __post_init__(self) -> None:
-        if self.toolchain not in ("children", "stand_in", "stand_in_device"):
+        if self.toolchain not in ("children", "stand_in", "stand_in_device", "stand_in_children"):
             raise SettingsError(f"no toolchain is called {self.toolchain!r}", place=PREFIX + "TOOLCHAIN")
         if self.task_engine not in ("local", "celery"):
             raise SettingsError(f"no task engine is called {self.task_engine!r}", place=PREFIX + "TASK_ENGINE")

@@ -1,13 +1,24 @@
 """Artifacts over HTTP."""
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel
 
-from service.artifacts.service import read
+from service.artifacts.service import read, write
 from service.bodies import StrictRoute
 from service.context import ContextDep
-from service.tokens.access import ReadCaller
+from service.tokens.access import ReadCaller, WorkCaller
 
 router = APIRouter(prefix="/v1/artifacts", tags=["artifacts"], route_class=StrictRoute)
+
+BYTES = {"requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string"}}}}}
+
+
+class ArtifactView(BaseModel):
+    """A stored artifact."""
+
+    digest: str
+    bytes: int
 
 
 @router.get(
@@ -28,3 +39,11 @@ def get_artifact(digest: str, context: ContextDep, caller: ReadCaller) -> Respon
             "Content-Disposition": "attachment",
         },
     )
+
+
+@router.put("/{digest}", status_code=201, response_model=ArtifactView, openapi_extra=BYTES)
+async def put_artifact(digest: str, request: Request, context: ContextDep, caller: WorkCaller) -> ArtifactView:
+    """A worker's upload. Bytes that are not those of the digest are refused; what is there already is left alone."""
+    data = await request.body()
+    await run_in_threadpool(write, context.database, context.store, digest, data)
+    return ArtifactView(digest=digest, bytes=len(data))

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from service.artifacts import repository
 from service.artifacts.store import ArtifactDamaged, ArtifactStore
 from service.db import Database
-from service.errors import NotFound
+from service.errors import InvalidRequest, NotFound
 from service.names import check_digest
+from solver.domain import digest_bytes
 
-__all__ = ["StoredArtifact", "read"]
+__all__ = ["StoredArtifact", "read", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +36,16 @@ def read(database: Database, store: ArtifactStore, digest: str) -> StoredArtifac
     except ArtifactDamaged:
         database.write(lambda session: repository.quarantine(session, digest))
         raise
+
+
+def write(database: Database, store: ArtifactStore, digest: str, data: bytes) -> None:
+    """Store uploaded bytes under the digest that was announced for them.
+
+    Raises:
+        InvalidRequest: ``digest-mismatch``; nothing is stored.
+    """
+    check_digest(digest)
+    if digest_bytes(data) != digest:
+        raise InvalidRequest("the bytes do not have this digest", code="digest-mismatch", place="/digest")
+    store.put(data)
+    database.write(lambda session: repository.record(session, [(digest, "application/octet-stream", len(data))]))

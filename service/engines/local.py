@@ -22,11 +22,11 @@ SOLVER_TASKS = ("propose.", "solve.", "explain.")
 class LocalEngine:
     """Runs tasks in supervised children of this process."""
 
-    def __init__(self, builders: int = 0, solvers: int = 1) -> None:
+    def __init__(self, builders: int = 0, solvers: int = 1, *, warm: bool = True) -> None:
         self.builders = builders or parallel_slots(COMPILE_MEMORY_BYTES)
         # One more than the builders, so that a submission can be read while all of them compile.
-        self._builders = ChildPool(self.builders + 1, warm_task="compile.cuda")
-        self._solvers = ChildPool(solvers, warm_task="propose.warp")
+        self._builders = ChildPool(self.builders + 1, warm_task="compile.cuda" if warm else None)
+        self._solvers = ChildPool(solvers, warm_task="propose.warp" if warm else None)
 
     def run(
         self,

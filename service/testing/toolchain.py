@@ -13,6 +13,9 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from lowering.children import Limits, Returned
+from service.tuning.engine import TaskEngine
+from service.tuning.errors import failed
 from service.tuning.request import TuneRequest
 from service.tuning.result import CandidateKind, Failure, Outcome, Product, RejectedStructure
 from service.tuning.toolchain import (
@@ -121,9 +124,11 @@ def _recipe(ir: str) -> dict[str, Any]:
 class StandInToolchain:
     """Implements ``service.tuning.toolchain.Toolchain``. ``version`` changes the toolchain column, to make results stale."""
 
-    def __init__(self, version: str = "1", device: bool = False) -> None:
+    def __init__(self, version: str = "1", device: bool = False, engine: TaskEngine | None = None) -> None:
         self.version = version
         self.device = device
+        self.engine = engine
+        """Where given, each compilation also runs a task in a child, so that children can be killed."""
         self.compiled: list[str] = []
         """Names of the candidates compiled, in order; lets tests count work that was really done."""
 
@@ -220,6 +225,8 @@ class StandInToolchain:
         document = json.loads(ir)
         recipe = _recipe(json.dumps({"stand_in": document["stand_in"]}))
         number = _warps(schedule) - 4 if schedule is not None else -1
+        if self.engine is not None:
+            self._in_a_child(recipe["seconds"], patience)
         fault = recipe["faults"].get(str(number), "")
         _work(3600.0 if fault == "hang" else recipe["seconds"], patience)
         self.compiled.append(f"{kind.value}:{number}")
@@ -260,7 +267,16 @@ class StandInToolchain:
             )
 
     def close(self) -> None:
-        """Nothing to end."""
+        """End the children, where there are any."""
+        if self.engine is not None:
+            self.engine.close()
+
+    def _in_a_child(self, seconds: float, patience: Patience) -> None:
+        assert self.engine is not None
+        limits = Limits(wall_seconds=max(0.5, patience.left))
+        answer = self.engine.run("stand_in.step", {"seconds": seconds}, limits, cancel=patience.stop.event)
+        if not isinstance(answer.reply, Returned):
+            raise failed(answer.reply, "compile")
 
 
 def ir_salt(ir: str) -> str:

@@ -66,7 +66,25 @@ class _Progress:
         )
 
 
+INFRASTRUCTURE_TRIES = 3
+"""How often a candidate is built when it is never its own fault (a killed child, a machine out of memory)."""
+
+
 def build(
+    request: TuneRequest, plan: Plan, toolchain: Toolchain, patience: Callable[[float], Patience]
+) -> CandidateRecord:
+    """Build one plan; faults of ours are tried again, faults of the candidate are its record."""
+    record = _build_once(request, plan, toolchain, patience)
+    for _ in range(INFRASTRUCTURE_TRIES - 1):
+        if record.outcome is not Outcome.INFRASTRUCTURE or patience(1.0).stop.is_raised():
+            break
+        if record.failure is not None and record.failure.code == "unexpected-error":
+            break
+        record = _build_once(request, plan, toolchain, patience)
+    return record
+
+
+def _build_once(
     request: TuneRequest, plan: Plan, toolchain: Toolchain, patience: Callable[[float], Patience]
 ) -> CandidateRecord:
     """Verify, materialize and compile one plan.

@@ -6,8 +6,9 @@ A solve may ignore every limit that its engine offers (native code, lost timeout
 from dataclasses import asdict
 from typing import Any
 
+from solver.ascend.kernel_solve import solve_graph
 from solver.candidates import Candidate, Rejected, propose_family
-from solver.domain import HardwareProfile, Infeasible, KernelGraph, Pins, dump, load
+from solver.domain import HardwareProfile, Infeasible, KernelGraph, Pins, TargetFamily, dump, load
 from solver.engines import Budget
 from solver.problem import close_problem
 from solver.solve import solve
@@ -43,7 +44,10 @@ def propose_warp(payload: dict[str, Any]) -> dict[str, Any]:
 
 def solve_warp(payload: dict[str, Any]) -> dict[str, Any]:
     """Task ``solve.warp``: one kernel's verdict. Keys as ``propose.warp`` with ``graph`` in place of ``kernels``."""
-    problem = close_problem(_graph(payload["graph"]), _profile(payload), _pins(payload))
+    graph = _graph(payload["graph"])
+    if graph.family is TargetFamily.ASCEND:
+        return {"verdict": dump(solve_graph(graph, _profile(payload), _pins(payload), engine=str(payload["engine"])))}
+    problem = close_problem(graph, _profile(payload), _pins(payload))
     return {"verdict": dump(solve(problem, engine=str(payload["engine"]), budget=_budget(payload)))}
 
 
