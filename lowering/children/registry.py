@@ -22,6 +22,7 @@ TASKS: Mapping[str, str] = MappingProxyType(
         "propose.buffer": "service.ascend.tasks:propose_buffer",
         "solve.buffer": "service.ascend.tasks:solve_buffer",
         "propose.warp": "service.tuning.tasks:propose_warp",
+        "explain.warp": "service.tuning.tasks:explain_warp",
         "solve.warp": "service.tuning.tasks:solve_warp",
         "stand_in.step": "service.testing.tasks:step",
         "kernel_file.read": "warpwright.kernel_child:read",

@@ -10,10 +10,11 @@ from solver.ascend.kernel_solve import solve_graph
 from solver.candidates import Candidate, Rejected, propose_family
 from solver.domain import HardwareProfile, Infeasible, KernelGraph, Pins, TargetFamily, dump, load
 from solver.engines import Budget
+from solver.explain import explain
 from solver.problem import close_problem
 from solver.solve import solve
 
-__all__ = ["propose_warp", "solve_warp"]
+__all__ = ["explain_warp", "propose_warp", "solve_warp"]
 
 
 def propose_warp(payload: dict[str, Any]) -> dict[str, Any]:
@@ -49,6 +50,19 @@ def solve_warp(payload: dict[str, Any]) -> dict[str, Any]:
         return {"verdict": dump(solve_graph(graph, _profile(payload), _pins(payload), engine=str(payload["engine"])))}
     problem = close_problem(graph, _profile(payload), _pins(payload))
     return {"verdict": dump(solve(problem, engine=str(payload["engine"]), budget=_budget(payload)))}
+
+
+def explain_warp(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``explain.warp``: why a choice is impossible, or what it costs. Keys as ``solve.warp`` with ``why``."""
+    found = explain(
+        _graph(payload["graph"]),
+        _profile(payload),
+        payload.get("why"),
+        pins=_pins(payload),
+        engine=str(payload["engine"]),
+        budget=_budget(payload),
+    )
+    return {"explanation": found.to_dict()}
 
 
 def _candidate(candidate: Candidate, variant: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter
 
 from solver.bounds import lower_bounds
-from solver.domain.kernel import KernelGraph
+from solver.domain.kernel import KernelGraph, TargetFamily
 from solver.domain.pins import Pins
 from solver.domain.profile import HardwareProfile
 from solver.domain.schedule import WarpSchedule
@@ -79,6 +79,10 @@ def explain(
     Raises:
         PinError: ``why-unreadable`` and the codes of pins that name nothing here.
     """
+    if graph.family is TargetFamily.ASCEND:
+        from solver.ascend.kernel_solve import explain_graph  # it answers in this module's Explanation
+
+        return explain_graph(graph, profile, why, pins=pins, engine=engine)
     return explain_problem(close_problem(graph, profile, pins), why, engine=engine, budget=budget)
 
 

@@ -1,0 +1,316 @@
+"""Verdict and explanation of a whole Ascend kernel from its graph alone, in the vocabulary of the GPU solver.
+
+The graph carries the scheduler calls as closed problems. Pins act on them as TileLang's own annotations would: a fixed count
+becomes the distance of its dependences, an opted-out storage keeps distance 1. Numbers of an outer scope that depend on an
+inner one's schedule are those of the graph; lowering asks for them again.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from solver.ascend import kernel_capacity
+from solver.ascend.certify import certificate_of
+from solver.ascend.explain import conflicts
+from solver.ascend.optimise import Limits
+from solver.ascend.pins import checked_pins, manual_pin, merged_pins
+from solver.ascend.problem import LoopProblem, Problem, problem_from_call
+from solver.ascend.sharing import GROUP_MEMORY, within_kernel
+from solver.ascend.solve import CallResult, solve_problem
+from solver.ascend.verify import verify_buffers
+from solver.ascend.versions import buffer_versions
+from solver.domain import (
+    BufferPin,
+    BufferSchedule,
+    Conflict,
+    Feasible,
+    HardwareProfile,
+    Infeasible,
+    KernelGraph,
+    LoopSchedule,
+    Memory,
+    PinError,
+    Pins,
+    ProvenOptimal,
+    SchedulerCall,
+    TaskTime,
+    Unknown,
+    Verdict,
+)
+from solver.explain.answer import Explanation
+from solver.explain.relaxations import Relaxation
+from solver.families.fact import Fact
+
+__all__ = ["explain_graph", "solve_graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pinned:
+    graph: KernelGraph
+    pins: Pins
+    calls: tuple[tuple[SchedulerCall, Problem], ...]
+
+
+def solve_graph(
+    graph: KernelGraph,
+    profile: HardwareProfile,
+    pins: Pins | None = None,
+    *,
+    engine: str = "exact",
+    limits: Limits | None = None,
+) -> Verdict:
+    """The verdict on a kernel: every scope's optimum, inside the memories of the whole kernel.
+
+    Raises:
+        PinError: a pin of a wrong form, or that names no buffer.
+    """
+    work, name = limits or Limits(), "exact" if engine in ("cpsat", "enumerate") else engine
+    pinned = _pinned(graph, pins or Pins())
+    counts = {p.buffer: p.versions for p in pinned.pins.buffers if p.versions is not None}
+    first = _scopes(pinned, profile, name, work, counts, share=False)
+    if isinstance(first, Infeasible | Unknown):
+        return first
+    verdict = _verdict(pinned, profile, name, work, first)
+    if not isinstance(verdict, Infeasible):
+        return verdict
+    second = _scopes(pinned, profile, name, work, counts, share=True)
+    if isinstance(second, Infeasible | Unknown):
+        return second
+    return _verdict(pinned, profile, name, work, second)
+
+
+def explain_graph(
+    graph: KernelGraph,
+    profile: HardwareProfile,
+    why: str | None = None,
+    *,
+    pins: Pins | None = None,
+    engine: str = "exact",
+) -> Explanation:
+    """Why a choice is impossible, or what it costs; without ``why``, what binds the whole kernel.
+
+    Choices: ``buffers.NAME.versions=N``, ``buffers.NAME.mode=MODE``, ``buffers.NAME.manual=N``, ``loops.NAME.interval=CYCLES``.
+    """
+    base = pins or Pins()
+    best = solve_graph(graph, profile, base, engine=engine)
+    if why is None:
+        return _answer("", best, graph, profile, "What binds this kernel")
+    asked, interval = _read(why, graph)
+    verdict = solve_graph(graph, profile, merged_pins(base, asked), engine=engine)
+    if interval is not None and isinstance(verdict, ProvenOptimal | Feasible):
+        return _interval(why, interval, verdict, graph, profile)
+    cost = ""
+    if isinstance(best, ProvenOptimal | Feasible) and isinstance(verdict, ProvenOptimal | Feasible):
+        cost = f"; best is {_said(best)}"
+    explanation = _answer(why, verdict, graph, profile, "Possible")
+    return replace(explanation, answer=explanation.answer.rstrip(".") + cost + ".")
+
+
+def _pinned(graph: KernelGraph, pins: Pins) -> _Pinned:
+    shapes = {b.name: b.shape for b in graph.buffers if b.memory is not Memory.GLOBAL}
+    merged = checked_pins(merged_pins(graph.pins, pins), shapes)
+    fixed = {p.buffer: p for p in merged.buffers if p.versions is not None or p.manual_versions is not None}
+    calls = []
+    for call in graph.calls:
+        problem = problem_from_call(json.loads(call.arguments))
+        if isinstance(problem, LoopProblem):
+            call, problem = _fix(call, problem, fixed)
+        calls.append((call, problem))
+    return _Pinned(replace(graph, pins=merged), merged, tuple(calls))
+
+
+def _fix(
+    call: SchedulerCall, problem: LoopProblem, fixed: Mapping[str, BufferPin]
+) -> tuple[SchedulerCall, LoopProblem]:
+    """The call without the pinned buffers: their counts become distances, their bytes leave the limits."""
+    keep = [b for b, name in enumerate(call.buffers) if name not in fixed]
+    number = {old: new for new, old in enumerate(keep)}
+    counts = {b: (fixed[n].versions or 1) for b, n in enumerate(call.buffers) if n in fixed}
+    deps = tuple(
+        row if row[2] >= 0 else (row[0], row[1], counts.get(-row[2] - 1, 0) or -number[-row[2] - 1] - 1, row[3])
+        for row in problem.data_deps
+    )
+    groups = tuple(
+        replace(
+            group,
+            limit_bytes=group.limit_bytes
+            - sum(counts[b] * problem.buffer_sizes[b] for b in group.buffers if b in counts),
+            buffers=tuple(number[b] for b in group.buffers if b in number),
+        )
+        for group in problem.memory_groups
+    )
+    sizes = tuple(problem.buffer_sizes[b] for b in keep)
+    names = tuple(call.buffers[b] for b in keep)
+    return replace(call, buffers=names), replace(problem, data_deps=deps, memory_groups=groups, buffer_sizes=sizes)
+
+
+Solved = list[tuple[SchedulerCall, Problem, CallResult]]
+
+
+def _scopes(
+    pinned: _Pinned, profile: HardwareProfile, engine: str, limits: Limits, fixed: Mapping[str, int], *, share: bool
+) -> Solved | Infeasible | Unknown:
+    counts = dict(fixed)
+    solved: Solved = []
+    for call, original in pinned.calls:
+        problem = original
+        if isinstance(problem, LoopProblem):
+            problem = _free_limits(problem, pinned.pins)
+            if share:
+                problem = within_kernel(pinned.graph, profile, call, problem, counts, pinned.pins.unlimited_memories)
+        result = solve_problem(problem, engine=engine, budget=limits)
+        if result.answer is None:
+            if not result.proven:
+                return Unknown(f"the work limit ended in scope {call.scope}", engine, result.work)
+            return Infeasible(_kernel_conflicts(pinned, profile, fixed) or conflicts(problem, call.buffers), engine)
+        for name, count in zip(call.buffers, result.answer.versions, strict=True):
+            counts[name] = max(count, counts.get(name, 1))
+        solved.append((call, problem, result))
+    return solved
+
+
+def _free_limits(problem: LoopProblem, pins: Pins) -> LoopProblem:
+    groups = tuple(
+        replace(g, limit_bytes=1 << 40) if g.name in pins.unlimited_memories else g for g in problem.memory_groups
+    )
+    return replace(problem, memory_groups=groups)
+
+
+def _kernel_conflicts(pinned: _Pinned, profile: HardwareProfile, counts: Mapping[str, int]) -> tuple[Conflict, ...]:
+    """Memories that overflow already with the fewest versions of every free buffer."""
+    freed = {GROUP_MEMORY[name] for name in pinned.pins.unlimited_memories if name in GROUP_MEMORY}
+    return tuple(
+        Conflict(
+            "memory_capacity",
+            use.text(),
+            f"free {use.needed_bytes - use.limit_bytes} bytes: a smaller tile, or fewer fixed versions",
+            use.memory.value,
+        )
+        for use in kernel_capacity.uses(pinned.graph, profile, counts)
+        if not use.fits and use.memory not in freed
+    )
+
+
+def _verdict(pinned: _Pinned, profile: HardwareProfile, engine: str, limits: Limits, solved: Solved) -> Verdict:
+    chosen: dict[str, int] = {}
+    for call, _, result in solved:
+        assert result.answer is not None
+        for name, count in zip(call.buffers, result.answer.versions, strict=True):
+            chosen[name] = max(count, chosen.get(name, 1))
+    entries = buffer_versions(pinned.graph, chosen)
+    counts = {entry.buffer: entry.versions for entry in entries}
+    over = _kernel_conflicts(pinned, profile, counts)
+    if over:
+        return Infeasible(over, engine)
+    loops = tuple(_loop(call, problem, result) for call, problem, result in solved)
+    schedule = BufferSchedule(entries, loops, pinned.pins.unlimited_memories)
+    named = tuple(call for call, _ in pinned.calls)
+    graph = pinned.graph if not pinned.pins.buffers else replace(pinned.graph, calls=())
+    verified = not verify_buffers(graph, profile, schedule) and bool(named)
+    uses = kernel_capacity.uses(pinned.graph, profile, counts)
+    certificate = certificate_of(solved, uses, profile, engine, limits, verified=verified)
+    if all(result.proven for _, _, result in solved):
+        return ProvenOptimal(schedule, certificate)
+    return Feasible(schedule, certificate)
+
+
+def _loop(call: SchedulerCall, problem: Problem, result: CallResult) -> LoopSchedule:
+    answer = result.answer
+    assert answer is not None
+    times = tuple(TaskTime(name, answer.starts[i], answer.stage(i)) for i, name in enumerate(call.items))
+    return LoopSchedule(call.scope, answer.interval, answer.length(problem), times)
+
+
+def _read(why: str, graph: KernelGraph) -> tuple[Pins, tuple[str, int] | None]:
+    pins: list[BufferPin] = []
+    interval: tuple[str, int] | None = None
+    for choice in why.split(","):
+        path, equals, value = (part.strip() for part in choice.partition("="))
+        match path.split("."):
+            case ["buffers", name, "versions"] if equals and value.isdecimal():
+                pins.append(BufferPin(name, int(value), "auto" if value == "1" else None))
+            case ["buffers", name, "mode"] if equals:
+                pins.append(BufferPin(name, None, value))
+            case ["buffers", name, "manual"] if equals and value.isdecimal():
+                pins.append(manual_pin(name, (), int(value)))
+            case ["loops", scope, "interval"] if equals and value.isdecimal():
+                graph.scope(scope)
+                interval = (scope, int(value))
+            case _:
+                raise PinError(
+                    f"cannot read {choice.strip()!r}: buffers.NAME.versions=N, buffers.NAME.mode=MODE, "
+                    "buffers.NAME.manual=N or loops.NAME.interval=CYCLES",
+                    code="why-unreadable",
+                    place=choice.strip(),
+                )
+    return Pins(buffers=tuple(pins)), interval
+
+
+def _answer(why: str, verdict: Verdict, graph: KernelGraph, profile: HardwareProfile, lead: str) -> Explanation:
+    if isinstance(verdict, Unknown):
+        return Explanation(why, None, f"Not decided: {verdict.reason}.", verdict=verdict)
+    if isinstance(verdict, Infeasible):
+        first = verdict.conflicts[0]
+        changes = tuple(Relaxation(f"if you {c.relaxation}") for c in verdict.conflicts if c.relaxation)
+        return Explanation(why, False, f"Impossible: {first.message}.", verdict.conflicts, changes, verdict=verdict)
+    schedule, certificate = verdict.schedule, verdict.certificate
+    assert isinstance(schedule, BufferSchedule)
+    counts = {entry.buffer: entry.versions for entry in schedule.buffers}
+    return Explanation(
+        why,
+        True,
+        f"{lead}: {_said(verdict)}.",
+        facts=_facts(graph, profile, counts),
+        bounds=certificate.bounds,
+        binding=certificate.binding,
+        verdict=verdict,
+    )
+
+
+def _interval(
+    why: str, asked: tuple[str, int], verdict: ProvenOptimal | Feasible, graph: KernelGraph, profile: HardwareProfile
+) -> Explanation:
+    schedule = verdict.schedule
+    assert isinstance(schedule, BufferSchedule)
+    scope, cycles = asked
+    loop = next((loop for loop in schedule.loops if loop.scope == scope), None)
+    if loop is None or loop.initiation_interval_cycles is None or loop.initiation_interval_cycles <= cycles:
+        return _answer(why, verdict, graph, profile, "Possible")
+    least = loop.initiation_interval_cycles
+    reason = next((line for line in verdict.certificate.binding if line.startswith(f"{scope}: ")), scope)
+    conflict = Conflict(
+        "initiation_interval",
+        f"{scope} cannot issue every {cycles} cycles: {least} is proven least ({reason.partition(': ')[2]})",
+        f"ask for {least} cycles or more",
+        scope,
+    )
+    if isinstance(verdict, Feasible):
+        return Explanation(why, None, f"Not decided: {least} cycles is the best known.", verdict=verdict)
+    relaxation = Relaxation(f"with an interval of {least} cycles", f"loops.{scope}.interval={least}")
+    return Explanation(why, False, f"Impossible: {conflict.message}.", (conflict,), (relaxation,), verdict=verdict)
+
+
+def _said(verdict: ProvenOptimal | Feasible) -> str:
+    schedule = verdict.schedule
+    assert isinstance(schedule, BufferSchedule)
+    loops = ", ".join(
+        f"{loop.scope} issues every {loop.initiation_interval_cycles} cycles"
+        for loop in schedule.loops
+        if loop.initiation_interval_cycles is not None
+    )
+    counts = ", ".join(f"{b.buffer} {b.versions}" for b in schedule.buffers if b.eligible)
+    return f"{loops} with versions {counts}" if counts else loops
+
+
+def _facts(graph: KernelGraph, profile: HardwareProfile, counts: Mapping[str, int]) -> tuple[Fact, ...]:
+    return tuple(
+        Fact(
+            use.memory.value,
+            use.needed_bytes,
+            use.limit_bytes,
+            "bytes",
+            tuple((p.name, p.bytes) for p in use.live),
+        )
+        for use in kernel_capacity.uses(graph, profile, counts)
+        if use.live
+    )
