@@ -76,7 +76,7 @@ def test_a_hang_is_killed_at_its_limit_and_replaced(pool: ChildPool, task: str) 
     reply = pool.run(task, {}, LIMITS)
     assert isinstance(reply, TimedOut)
     assert reply.clock == "wall"
-    assert time.monotonic() - begun < 4.0
+    assert time.monotonic() - begun < 10.0
     assert works(pool)
 
 
@@ -210,7 +210,7 @@ def test_a_child_killed_at_work_is_reported_not_awaited(pool: ChildPool) -> None
     timer.join()
     assert isinstance(reply, Crashed)
     assert reply.signal == signal.SIGKILL
-    assert time.monotonic() - begun < 5.0
+    assert time.monotonic() - begun < 20.0
 
 
 def test_children_are_retired_after_their_share_of_tasks() -> None:

@@ -16,7 +16,7 @@ from lowering.testing.device import simulated_kernel
 
 OPTIONS = ("always_final", "preference", "budget_seconds", "cancel", "on_result")
 
-LIMITS = Limits(wall_seconds=2.0, memory_bytes=1 << 30)
+LIMITS = Limits(wall_seconds=4.0, memory_bytes=1 << 30)
 
 
 @pytest.fixture(autouse=True)
@@ -189,7 +189,7 @@ def test_a_slow_kernel_is_gone_before_the_next_is_timed() -> None:
     begun = time.monotonic()
     report = session({"slow": {"fault": "hang"}, "fast": {"ns": 1000}})
     assert report.result("fast").summary is not None
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 60
     assert report.winner == "fast"
 
 
