@@ -8,6 +8,7 @@ from tilelang import tvm
 from lowering.frontend.accesses import scalars_in, touches_of_expression
 from lowering.frontend.counting import count_runs
 from lowering.frontend.dependences import Apart, Item, dependences_of, summarise
+from lowering.frontend.layouts import fragment_registers
 from lowering.frontend.operations import OperationReader
 from lowering.frontend.storage import Storages
 from lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Metadata, Node, leaves
@@ -91,7 +92,8 @@ def read_graph(kernel: Kernel, profile: HardwareProfile) -> KernelGraph:
     grid = tuple(_constant(extent) for extent in kernel.grid)
     runs = count_runs(kernel)
     symbol = kernel.function.attrs.get("global_symbol") if kernel.function.attrs else None
-    buffers = storages.domain(reading.matrix_operands, reading.touched)
+    sizes = fragment_registers(kernel.function, profile.arch)
+    buffers = storages.domain(reading.matrix_operands, reading.touched, sizes)
     return KernelGraph(
         name=str(symbol or "main"),
         family=TargetFamily.CUDA,

@@ -25,7 +25,7 @@ MATRIX_ALIGNMENT_BYTES = 1024
 SHARED_ALIGNMENT_BYTES = 16
 REGISTER_BITS = 32
 QUAD = 4
-"""Threads that hold copies of one row's statistics: the accumulator layout spreads a row over four threads (PTX ISA, wgmma)."""
+"""Where no layout is known: the accumulator layout spreads a row over four threads (PTX ISA, wgmma)."""
 
 
 class Storages:
@@ -34,6 +34,7 @@ class Storages:
     def __init__(self, kernel: Any) -> None:
         self._by_data: list[tuple[Any, str, Any]] = []
         self._taken: set[str] = set()
+        self._threads = int(kernel.threads)
         function = kernel.function
         for parameter in function.params:
             if parameter in function.buffer_map:
@@ -72,13 +73,20 @@ class Storages:
             raise NotApplicable(f"storage scope {scope!r}", code="unknown-memory", place=str(buffer.name))
         return _MEMORIES[scope]
 
-    def domain(self, matrix_operands: set[str], touched: set[str]) -> tuple[Buffer, ...]:
-        """The graph's buffers; ``matrix_operands`` get a swizzle atom's alignment, untouched ones are left out."""
+    def domain(
+        self, matrix_operands: set[str], touched: set[str], fragment_registers: dict[str, int]
+    ) -> tuple[Buffer, ...]:
+        """The graph's buffers; ``matrix_operands`` get a swizzle atom's alignment, untouched ones are left out.
+
+        ``fragment_registers`` are inferred sizes by the buffer's own name; fragments without one are estimated.
+        """
         return tuple(
-            self._domain(name, buffer, name in matrix_operands) for _, name, buffer in self._by_data if name in touched
+            self._domain(name, buffer, name in matrix_operands, fragment_registers.get(str(buffer.data.name)))
+            for _, name, buffer in self._by_data
+            if name in touched
         )
 
-    def _domain(self, name: str, buffer: Any, matrix: bool) -> Buffer:
+    def _domain(self, name: str, buffer: Any, matrix: bool, inferred: int | None) -> Buffer:
         memory = self.memory(buffer)
         shape = tuple(int(extent.value) if isinstance(extent, tirx.IntImm) else 0 for extent in buffer.shape)
         bits = tvm.DataType(buffer.dtype).bits * tvm.DataType(buffer.dtype).lanes
@@ -88,7 +96,12 @@ class Storages:
         if memory is Memory.SHARED:
             alignment = MATRIX_ALIGNMENT_BYTES if matrix else SHARED_ALIGNMENT_BYTES
         copies = QUAD if memory is Memory.FRAGMENT and len(shape) == 1 else 1
+        if memory is Memory.LOCAL:
+            # Every thread has its own.
+            copies = self._threads
         registers = -(-elements * bits * copies // REGISTER_BITS) if private else 0
+        if memory is Memory.FRAGMENT and inferred is not None:
+            registers = inferred
         scope = str(buffer.scope())
         size = -(-elements * bits // 8)
         return Buffer(name, memory, shape, str(buffer.dtype), size, private, alignment, registers, scope)

@@ -106,6 +106,16 @@ def test_the_attention_of_the_examples(read_graph: ReadGraph) -> None:
     assert graph.flops == 2 * 2 * 4 * 16 * 8192 * 8192 * 128
 
 
+def test_registers_are_those_of_the_inferred_layouts(read_graph: ReadGraph) -> None:
+    gemm, norm = read_graph("example_gemm_0"), read_graph("layernorm")
+    assert gemm.buffer("acc").registers_per_block == 128 * 256
+    # Eight warps in two columns: a thread holds 32 of a column half's 128 values, two to a register.
+    assert gemm.buffer("bias_local").registers_per_block == 256 * 16
+    # A row's mean is in every thread.
+    assert norm.buffer("mean").registers_per_block == 128 * 16
+    assert read_graph("local_variables").buffer("seen").registers_per_block == 128
+
+
 def test_a_small_load_before_the_loop_is_tied_to_the_epilogue_that_reads_it(read_graph: ReadGraph) -> None:
     """bug_cases.md 5: another role may do the load, so the dependence must be there to carry a barrier."""
     assert ("copy_bias_s", "compute_acc", "raw", 0) in edges(read_graph("early_small_load"), "bias_s")
