@@ -1,6 +1,6 @@
 """Jobs over HTTP."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -13,9 +13,10 @@ from service.jobs import repository, service, views
 from service.jobs.answer_now import answer_now
 from service.jobs.schemas import EventView, JobMode, JobState, JobSubmission, JobSummary, JobView
 from service.jobs.submit import submit
+from service.jobs.tell import tell
 from service.jobs.waiting import stream, wait_for_end
 from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
-from service.tokens.access import ReadCaller, TuneCaller
+from service.tokens.access import ReadCaller, TuneCaller, WorkCaller
 from service.tokens.schemas import Scope
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
@@ -84,6 +85,13 @@ async def get_job(job_id: str, context: ContextDep, caller: ReadCaller, wait: Wa
 def cancel_job(job_id: str, context: ContextDep, caller: TuneCaller) -> JobView:
     """Stop a job. What is known by then stays as a partial answer. Others who asked for the same work keep it running."""
     return service.cancel(context, job_id, owner=caller.id, everyone=Scope.ADMIN in caller.scopes)
+
+
+@router.post("/{job_id}:tell", response_model=JobView)
+async def tell_job(job_id: str, results: dict[str, Any], context: ContextDep, caller: WorkCaller) -> JobView:
+    """Results of a bundle that was measured elsewhere (`warpwright.bundle-results/1`). The same document twice is told once."""
+    await run_in_threadpool(tell, context, job_id, results)
+    return await run_in_threadpool(service.get, context, job_id)
 
 
 @router.delete("/{job_id}", status_code=204)

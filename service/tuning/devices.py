@@ -24,7 +24,7 @@ from service.tuning.result import CandidateKind, Failure, Outcome
 from service.tuning.toolchain import BuiltCandidate, Measurement, Patience, StepFailed
 from solver.domain import HardwareProfile
 
-__all__ = ["Device", "Devices"]
+__all__ = ["Device", "Devices", "told_outcomes"]
 
 log = structlog.get_logger(__name__)
 
@@ -122,6 +122,13 @@ def _present() -> list[dict[str, Any]]:
     if DRIVERS[1].exists():
         found += [{"kind": "npu", "index": n} for n in range(len(list(Path("/dev").glob("davinci[0-9]*"))))]
     return found
+
+
+def told_outcomes(report: MeasureReport) -> dict[str, Measurement | StepFailed]:
+    """What a finished session says of each candidate: the finalists by their interleaved rounds, the others by their own."""
+    seen = {measured.candidate: measured for measured in report.results}
+    found = {candidate: _outcome(measured) for candidate, measured in seen.items()}
+    return {**found, **dict(_finals(report, seen))}
 
 
 def _kernel(candidate: BuiltCandidate, folder: Path) -> CompiledKernel:

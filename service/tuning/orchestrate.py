@@ -38,9 +38,11 @@ from service.tuning.toolchain import (
 )
 from solver.domain import NotApplicable, TargetFamily, WarpwrightError
 
-__all__ = ["tune"]
+__all__ = ["tune", "with_measurement"]
 
 _READ_SECONDS = 60.0
+MEASURE_SHARE = 0.35
+"""Share of the wall time that building leaves to measuring where a device is at hand: a binary nobody timed is no answer."""
 
 
 @dataclass(slots=True)
@@ -52,8 +54,11 @@ class _Run:
     emit: Callable[[Event], None]
     stop: Stop
     deadline: float
+    build_until: float
     records: dict[str, CandidateRecord]
     total: int = 0
+    cut: bool = False
+    """Candidates were left unbuilt so that the built ones can be measured."""
 
     def patience(self, seconds: float) -> Patience:
         return Patience(seconds=seconds, deadline=self.deadline, stop=self.stop)
@@ -92,12 +97,15 @@ def tune(
         WarpwrightError: no variant could be read; the first variant's refusal.
         StepFailed: the toolchain failed before any candidate existed.
     """
+    deadline = time.monotonic() + request.budget.wall_seconds
+    measures = request.measure and toolchain.measures(request.profile)
     run = _Run(
         request=request,
         toolchain=toolchain,
         emit=events,
         stop=stop or Stop(),
-        deadline=time.monotonic() + request.budget.wall_seconds,
+        deadline=deadline,
+        build_until=deadline - (MEASURE_SHARE * request.budget.wall_seconds if measures else 0.0),
         records={},
     )
     run.emit(PhaseEntered(Phase.SOLVING))
@@ -108,7 +116,8 @@ def tune(
     run.emit(Proposed(total=len(plans), rejected=len(proposals.rejected)))
     run.emit(PhaseEntered(Phase.BUILDING))
     _build_all(run, plans, known or _nothing_known, parallel)
-    _measure_all(run, kernels)
+    if measures:
+        _measure_all(run, kernels)
     records = tuple(run.records.values())
     best = best_of(records)
     return TuneResult(
@@ -117,8 +126,8 @@ def tune(
         candidates=records,
         variants=variants,
         rejected=proposals.rejected,
-        partial=run.stop.is_raised(),
-        stopped_by=run.stop.reason,
+        partial=run.stop.is_raised() or run.cut,
+        stopped_by=run.stop.reason or ("budget" if run.cut else ""),
         note=note_of(best),
         failure=None if kernels else not_applicable,
     )
@@ -213,7 +222,7 @@ def _build_all(run: _Run, plans: Sequence[Plan], known: Callable[[str], Candidat
     with ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="build") as pool:
         running: set[Future[CandidateRecord]] = set()
         while waiting or running:
-            while waiting and len(running) < parallel and not run.over():
+            while waiting and len(running) < parallel and not run.over() and time.monotonic() < run.build_until:
                 plan = waiting.pop(0)
                 run.emit(StepStarted(plan.id, Step.COMPILE))
                 running.add(pool.submit(build, run.request, plan, run.toolchain, run.patience))
@@ -222,13 +231,14 @@ def _build_all(run: _Run, plans: Sequence[Plan], known: Callable[[str], Candidat
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda f: f.result().id):
                 run.ended(future.result())
+    run.cut = bool(waiting)
     for plan in waiting:
-        run.ended(skipped(plan, run.stop.reason))
+        run.ended(skipped(plan, run.stop.reason or "budget"))
 
 
 def _measure_all(run: _Run, kernels: Mapping[int, KernelRead]) -> None:
     built = [r for r in run.records.values() if r.outcome is Outcome.COMPILED and not r.not_honoured]
-    if not run.request.measure or not built or run.over() or not run.toolchain.measures(run.request.profile):
+    if not built or run.over():
         return
     run.emit(PhaseEntered(Phase.MEASURING))
     floors = {number: floor_ns(kernel.graph, run.request.profile) for number, kernel in kernels.items()}
@@ -238,10 +248,11 @@ def _measure_all(run: _Run, kernels: Mapping[int, KernelRead]) -> None:
     irs = [variant.ir for variant in run.request.variants]
     patience = run.patience(run.request.budget.measure_seconds * len(candidates))
     for candidate, outcome in run.toolchain.measure(candidates, irs, run.request.profile, patience):
-        run.ended(_measured(run.records[candidate], outcome))
+        run.ended(with_measurement(run.records[candidate], outcome))
 
 
-def _measured(record: CandidateRecord, outcome: Measurement | StepFailed) -> CandidateRecord:
+def with_measurement(record: CandidateRecord, outcome: Measurement | StepFailed) -> CandidateRecord:
+    """The record with what measuring gave: a time, or the reason why there is none."""
     if isinstance(outcome, StepFailed):
         return replace(record, outcome=outcome.outcome, failure=outcome.failure, measurement=outcome.report)
     return replace(

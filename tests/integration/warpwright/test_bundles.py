@@ -1,18 +1,31 @@
 """Bundles from the command line: packed from a result, measured on a simulated device, and what must be there is there."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lowering.bundle import Contents, pack
+from lowering.bundle import Contents, pack, write_results
 from lowering.compile.result import to_document
 from lowering.measure.runner import Job
+from lowering.measure.session import measure_all
 from lowering.testing.device import simulated_kernel
+from service.results.schemas import LookupRequest
+from service.settings import Settings
+from service.testing.running import RunningService
+from service.testing.toolchain import StandInToolchain, stand_in_ir
 from solver.domain.errors import WarpwrightError
+from solver.profiles import load_profile
 from warpwright.bundles import contents_of
 from warpwright.cli.bundle import run_measure
 from warpwright.cli.exit_codes import ExitCode
+from warpwright.client import Client
+from warpwright.errors import ServerError
+from warpwright.kernel_file import KernelFile, KernelVariant
+from warpwright.remote import submission_of
 from warpwright.result import Candidate, Result
 
 SCRIPT = {
@@ -70,3 +83,46 @@ def test_measure_writes_results_with_a_winner(
 def test_a_device_that_is_none_is_named(tmp_path: Path) -> None:
     with pytest.raises(WarpwrightError, match="no device"):
         run_measure(tmp_path / "b.tar", tmp_path / "r.json", "tpu:0", 1.0)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    settings = Settings(data=tmp_path_factory.mktemp("data"), slow_artifact_sync=False)
+    with RunningService(settings, toolchain=StandInToolchain()) as running:
+        yield running
+
+
+def results_of(candidates: dict[str, float]) -> dict[str, Any]:
+    """A results document of the simulated device, times in nanoseconds by candidate."""
+    script = {"kind": "simulated", "kernels": {name: {"ns": ns} for name, ns in candidates.items()}}
+    script["kernels"]["reference"] = {"ns": 500_000}  # type: ignore[index]  # a dict of dicts, written in two steps
+    reference = simulated_kernel("reference")
+    jobs = tuple(Job(name, replace(simulated_kernel(name), binary_digest=""), reference) for name in candidates)
+    report = measure_all(jobs, script, budget_seconds=60.0)
+    document: dict[str, Any] = json.loads(write_results(Contents(jobs=jobs, origin="job", profile="h200"), report))
+    return document
+
+
+def test_what_is_told_becomes_the_jobs_measurement(server: RunningService) -> None:
+    with Client(server.url) as client:
+        kernel = KernelFile("toy", (KernelVariant(stand_in_ir(schedules=2)),))
+        job = client.wait(client.submit(submission_of(kernel, load_profile("h200"), candidates=2)).id, seconds=60.0)
+        assert job.note == "compiled, not measured"
+        ids = {each.kind: each.id for each in client.candidates(job.id)}
+        document = results_of({ids["scheduled"]: 80_000.0, ids["default"]: 100_000.0, ids["unspecialized"]: 150_000.0})
+        told = client.tell(job.id, document)
+        assert (told.note, told.best) == ("measured", ids["scheduled"])
+        assert told.speedup is not None
+        assert told.speedup > 1.1
+        again = client.tell(job.id, document)
+        assert (again.best, again.note) == (told.best, told.note)
+        answer = client.lookup(
+            LookupRequest(ir=kernel.variants[0].ir, profile="h200", measured_only=True, relax=["protocol"])
+        )
+        assert answer.found
+        with pytest.raises(ServerError) as caught:
+            client.tell(job.id, results_of({"cand_of_another_job": 1_000.0}))
+        assert caught.value.code == "results-of-another-job"
+        with pytest.raises(ServerError) as damaged:
+            client.tell(job.id, {"schema": "warpwright.bundle-results/1"})
+        assert damaged.value.code == "results-invalid"
