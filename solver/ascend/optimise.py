@@ -7,6 +7,7 @@ the longest path of the root is the bound. Straight-line lists are loops with an
 """
 
 from dataclasses import dataclass
+from math import gcd
 
 from solver.ascend.bounds import clique_bound, clique_tasks, issue_bound, recurrence_bound
 from solver.ascend.families import build_network
@@ -254,9 +255,10 @@ def _fewest_bytes(
     """The plan of fewest bytes at this interval; a bound of the bytes, whether it is reached, the work."""
     low, top = problem.bytes_of(root.low), problem.bytes_of(plan.versions)
     best, used = plan, 0
+    step = gcd(*problem.buffer_sizes) or 1
     high: list[int] | None = list(root.low)
     while low < top:
-        limit = low if high is not None else (low + top - 1) // 2
+        limit = low if high is not None else low + (top - step - low) // (2 * step) * step
         meter = Meter(limits.bytes)
         state = search.root(interval, bytes_limit=limit, high=high)
         try:
@@ -264,12 +266,12 @@ def _fewest_bytes(
         except WorkSpent:
             if high is None:
                 return best, low, False, used + meter.spent
-            better, limit = None, low - 1
+            better, limit = None, low - step
         used += meter.spent
         if better is not None:
             best, top = better, problem.bytes_of(better.versions)
         elif high is None or all(problem.buffer_sizes):
-            low = limit + 1
+            low = limit + step
         high = None
     return best, low, True, used
 
