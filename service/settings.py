@@ -54,7 +54,7 @@ class Settings:
     job_slots: int = 1
     """Jobs that run at the same time in this process; 0 serves HTTP only."""
     build_slots: int = 0
-    """Candidates of one job that are built at the same time; 0: as many as cores and memory allow, two at most."""
+    """Candidates of one job that are built at the same time; 0: as many as cores and memory allow."""
     lease_seconds: float = 30.0
     """A job whose runner was silent for so long is taken over by another."""
     heartbeat_seconds: float = 5.0

@@ -13,9 +13,11 @@ from datetime import timedelta
 
 import structlog
 
+from lowering.children import parallel_slots
 from service.artifacts.store import ArtifactStore
 from service.bulletin import Bulletin
 from service.db import Database
+from service.engines.local import COMPILE_MEMORY_BYTES
 from service.jobs import repository
 from service.jobs.claims import Claim, claim, renew
 from service.jobs.work import CANCELLED, LEASE, SHUTDOWN, Attempt
@@ -117,7 +119,7 @@ class Runner:
             store=self._store,
             bulletin=self._bulletin,
             toolchain=self._toolchain,
-            parallel=max(1, self._settings.build_slots),
+            parallel=self._settings.build_slots or parallel_slots(COMPILE_MEMORY_BYTES),
         )
         with self._lock:
             self._attempts[claimed.job_id] = attempt

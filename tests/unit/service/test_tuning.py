@@ -1,0 +1,155 @@
+"""The orchestration alone: who is lowered, who wins, what a stop leaves."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from service.testing import StandInToolchain, new_ir
+from service.tuning import (
+    CandidateEnded,
+    CandidateKind,
+    CandidateRecord,
+    Ending,
+    Event,
+    Outcome,
+    Phase,
+    PhaseEntered,
+    TuneBudget,
+    TuneRequest,
+    TuneResult,
+    Variant,
+    tune,
+)
+from service.tuning.ranking import best_of, ranked, tied_with_best
+from service.tuning.toolchain import Stop
+from solver.domain import ForeignCode, Violation
+from solver.profiles import builtin_profile
+
+
+def request_for(*irs: str, candidates: int = 8) -> TuneRequest:
+    budget = TuneBudget(candidates=candidates, wall_seconds=30.0)
+    variants = tuple(Variant(ir) for ir in irs)
+    return TuneRequest(name="t", variants=variants, profile=builtin_profile("h200"), budget=budget)
+
+
+def run(request: TuneRequest, tools: StandInToolchain | None = None, **options: Any) -> tuple[TuneResult, list[Event]]:
+    seen: list[Event] = []
+    return tune(request, events=seen.append, toolchain=tools or StandInToolchain(), **options), seen
+
+
+def test_events_come_in_the_order_of_the_work() -> None:
+    result, seen = run(request_for(new_ir(schedules=2)), StandInToolchain(device=True))
+    phases = [event.phase for event in seen if isinstance(event, PhaseEntered)]
+    assert phases == [Phase.SOLVING, Phase.BUILDING, Phase.MEASURING]
+    ended = [event for event in seen if isinstance(event, CandidateEnded)]
+    assert [event.done for event in ended][:5] == [1, 2, 3, 4, 5]
+    assert result.note == "measured"
+
+
+def test_what_the_verifier_refuses_is_never_lowered() -> None:
+    class Strict(StandInToolchain):
+        def verify(self, kernel: Any, profile: Any, schedule: Any) -> tuple[Violation, ...]:
+            return (Violation("warp_ranges", "r", "no", "roles"),)
+
+        def materialize(self, ir: Any, schedule: Any, profile: Any, patience: Any) -> Any:
+            raise AssertionError("it was lowered")
+
+    result, _ = run(request_for(new_ir(schedules=2)), Strict())
+    scheduled = [c for c in result.candidates if c.kind is CandidateKind.SCHEDULED]
+    assert [c.outcome for c in scheduled] == [Outcome.REFUSED, Outcome.REFUSED]
+    assert scheduled[0].failure is not None
+    assert scheduled[0].failure.code == "schedule-illegal"
+    assert result.best is not None
+    assert result.candidate(result.best).kind is CandidateKind.DEFAULT
+
+
+def test_foreign_code_ends_the_tuning_before_anything_is_built() -> None:
+    tools = StandInToolchain()
+    with pytest.raises(ForeignCode):
+        run(request_for(new_ir(refuse="foreign-code")), tools)
+    assert tools.compiled == []
+
+
+def test_the_request_is_not_changed_and_ids_are_the_same_every_time() -> None:
+    request = request_for(new_ir(schedules=3))
+    copy = replace(request)
+    first, _ = run(request)
+    second, _ = run(request, parallel=2)
+    assert request == copy
+    assert {c.id for c in first.candidates} == {c.id for c in second.candidates}
+    assert first.best == second.best
+
+
+def test_a_raised_stop_leaves_a_partial_answer() -> None:
+    stop = Stop()
+    tools = StandInToolchain()
+
+    def listen(event: Event) -> None:
+        if isinstance(event, CandidateEnded) and event.done == 3:
+            stop.raise_flag("cancelled")
+
+    result = tune(request_for(new_ir(schedules=4)), events=listen, toolchain=tools, stop=stop)
+    assert (result.partial, result.stopped_by) == (True, "cancelled")
+    assert [c.outcome for c in result.candidates].count(Outcome.SKIPPED) == 4
+    assert result.best is not None
+
+
+def test_known_candidates_are_not_built() -> None:
+    request = request_for(new_ir(schedules=2))
+    first, _ = run(request)
+    known = {c.id: c for c in first.candidates}
+    tools = StandInToolchain()
+    second, _ = run(request, tools, known=known.get)
+    assert tools.compiled == []
+    assert second.best == first.best
+
+
+def test_infeasible_is_not_unknown() -> None:
+    infeasible, _ = run(request_for(new_ir(infeasible=True)))
+    assert infeasible.ending is Ending.INFEASIBLE
+    unknown, _ = run(
+        replace(request_for(new_ir(seconds=30.0)), budget=TuneBudget(solve_seconds=0.05, wall_seconds=0.2))
+    )
+    assert unknown.ending is Ending.UNKNOWN
+
+
+def record(
+    name: str, outcome: Outcome, forecast: float | None = None, measured: float | None = None, **more: Any
+) -> Any:
+    kind = more.pop("kind", CandidateKind.SCHEDULED)
+    return CandidateRecord(name, 0, kind, outcome, forecast_ns=forecast, measured_ns=measured, **more)
+
+
+def test_only_a_measured_candidate_beats_a_measured_one() -> None:
+    records = [
+        record("dream", Outcome.COMPILED, forecast=1.0),
+        record("real", Outcome.MEASURED, forecast=90.0, measured=100.0),
+        record("hung", Outcome.TIMED_OUT, forecast=0.5),
+        record("wrong", Outcome.WRONG_RESULT, forecast=0.5, measured=0.1),
+        record("busy", Outcome.CONTENDED, measured=0.1),
+    ]
+    best = best_of(records)
+    assert best is not None
+    assert best.id == "real"
+    assert [r.id for r in ranked(records)] == ["real", "dream"]
+
+
+def test_equal_times_have_one_winner_and_a_tie_set() -> None:
+    equal = [record(name, Outcome.MEASURED, measured=100.0, measurement={"spread_ns": 5.0}) for name in ("b", "a", "c")]
+    near = record("near", Outcome.MEASURED, measured=104.0)
+    far = record("far", Outcome.MEASURED, measured=106.0)
+    winners = {best_of([*order, near, far]).id for order in (equal, equal[::-1])}  # type: ignore[union-attr]
+    assert winners == {"a"}
+    assert tied_with_best([*equal, far, near]) == ("a", "b", "c", "near")
+
+
+def test_building_leaves_time_to_measure_what_was_built() -> None:
+    """A whole budget spent on building answered 'compiled, not measured' beside an idle device."""
+    budget = TuneBudget(candidates=40, wall_seconds=6.0)
+    request = replace(request_for(new_ir(schedules=40, seconds=0.4)), budget=budget)
+    result, _ = run(request, StandInToolchain(device=True))
+    outcomes = [candidate.outcome for candidate in result.candidates]
+    assert Outcome.MEASURED in outcomes
+    assert Outcome.SKIPPED in outcomes
+    assert (result.partial, result.stopped_by, result.note) == (True, "budget", "measured")
