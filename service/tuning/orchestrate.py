@@ -247,8 +247,14 @@ def _measure_all(run: _Run, kernels: Mapping[int, KernelRead]) -> None:
     ]
     irs = [variant.ir for variant in run.request.variants]
     patience = run.patience(run.request.budget.measure_seconds * len(candidates))
-    for candidate, outcome in run.toolchain.measure(candidates, irs, run.request.profile, patience):
-        run.ended(with_measurement(run.records[candidate], outcome))
+    try:
+        for candidate, outcome in run.toolchain.measure(candidates, irs, run.request.profile, patience):
+            run.ended(with_measurement(run.records[candidate], outcome))
+    except StepFailed as error:
+        if error.outcome not in (Outcome.TIMED_OUT, Outcome.SKIPPED):
+            raise
+        # The session was cut by the deadline or by a stop: what it had measured stands, the rest stays compiled.
+        run.cut = True
 
 
 def with_measurement(record: CandidateRecord, outcome: Measurement | StepFailed) -> CandidateRecord:
