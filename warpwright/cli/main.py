@@ -289,6 +289,21 @@ def tell(
     raise typer.Exit(run_tell(job, results, server, token, as_json=json))
 
 
+@app.command()
+def worker(
+    capabilities: Annotated[
+        str | None, typer.Option("--capabilities", help="Comma-separated, such as compile.cuda,solve; all by default.")
+    ] = None,
+    slots: Annotated[int, typer.Option("--slots", min=1, help="Tasks at a time.")] = 1,
+    name: Annotated[str, typer.Option("--name", help="For people.")] = "",
+    broker: Annotated[str | None, typer.Option("--broker", help="Redis URL; WARPWRIGHT_BROKER_URL without it.")] = None,
+) -> None:
+    """Work for a service on another machine (extra 'cluster'): compile, solve or measure."""
+    from warpwright.cli.worker import run_worker_command
+
+    raise typer.Exit(run_worker_command(capabilities, slots, name, broker))
+
+
 tokens = typer.Typer(help="Make, list and revoke access tokens.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(tokens, name="token")
 

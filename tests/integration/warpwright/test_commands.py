@@ -146,3 +146,9 @@ def test_a_fault_of_ours_shows_its_traceback(run: Command, monkeypatch: pytest.M
     assert run("profiles", "--json") == ExitCode.FAULT
     assert "Traceback" in run.err
     assert json.loads(run.out)["error"]["code"] == "fault"
+
+
+def test_a_worker_with_an_unknown_capability_names_those_there_are(run: Command) -> None:
+    assert run("worker", "--capabilities", "compile.cuda,compile.none") == ExitCode.BAD_INPUT
+    assert "compile.none" in run.err
+    assert "compile.cuda" in run.err

@@ -1,0 +1,32 @@
+"""``warpwright worker``: takes tasks of its capabilities from the queue until it is told to stop."""
+
+import sys
+
+from service.logs import configure
+from service.settings import Settings
+from solver.domain.errors import WarpwrightError
+from warpwright.cli.exit_codes import ExitCode
+
+__all__ = ["run_worker_command"]
+
+
+def run_worker_command(capabilities: str | None, slots: int, name: str, broker: str | None) -> ExitCode:
+    """Works until SIGTERM or Ctrl-C.
+
+    Raises:
+        UnknownCapability: a capability is no queue of ours.
+        SettingsError: an environment variable does not parse.
+        WarpwrightError: ``extra-missing`` without the extra ``cluster``.
+    """
+    try:
+        from service.engines.celery_app import QUEUES
+        from service.workers.celery_worker import run_worker
+    except ModuleNotFoundError as error:
+        message = f"a worker needs the extra 'cluster' (pip install 'warpwright[cluster]'): {error}"
+        raise WarpwrightError(message, code="extra-missing") from error
+    settings = Settings.from_environment()
+    wanted = [part.strip() for part in capabilities.split(",") if part.strip()] if capabilities else list(QUEUES)
+    configure(settings.log_format)
+    sys.stderr.write(f"Warpwright worker for {', '.join(wanted)}; Ctrl-C ends it\n")
+    run_worker(broker or settings.broker_url, wanted, slots=slots, name=name)
+    return ExitCode.OK
