@@ -1,7 +1,8 @@
-"""What the lowered kernel shows against what was planned: version counts, read back from the TIR."""
+"""What the lowered kernel shows against what was planned: version counts read back from the TIR, event flags played."""
 
 from typing import Protocol
 
+from lowering.ascend.flags import flag_faults
 from lowering.compile.result import NotHonoured
 from solver.domain import BufferSchedule
 
@@ -12,6 +13,7 @@ class Shown(Protocol):
     """The part of a watched lowering that is compared."""
 
     versions: dict[str, int]
+    source: str
 
 
 def differences(schedule: BufferSchedule, shown: Shown) -> tuple[NotHonoured, ...]:
@@ -29,5 +31,9 @@ def differences(schedule: BufferSchedule, shown: Shown) -> tuple[NotHonoured, ..
         NotHonoured(f"versions of {name}", "not planned", str(count))
         for name, count in sorted(shown.versions.items())
         if name not in known and count > 1
+    ]
+    gaps += [
+        NotHonoured("event flags", "a set before every wait, none left over", f)
+        for f in flag_faults(shown.source) or ()
     ]
     return tuple(gaps)
