@@ -92,7 +92,15 @@ def _row(name: str, ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, A
     killed = "killed_after" in theirs
     seconds = theirs["killed_after"] if killed else theirs["seconds"]
     verdict = "killed" if killed else _compare(ours, theirs)
-    return {"call": name, "ours": ours, "tilelang": theirs, "ratio": seconds / ours["seconds"], "comparison": verdict}
+    cpu = seconds if killed else theirs["cpu_seconds"]
+    return {
+        "call": name,
+        "ours": ours,
+        "tilelang": theirs,
+        "ratio": seconds / ours["seconds"],
+        "cpu_ratio": cpu / max(ours["cpu_seconds"], 1e-6),
+        "comparison": verdict,
+    }
 
 
 def _compare(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
@@ -113,6 +121,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "calls": len(rows),
         "geometric_mean_ratio": _mean(finished),
+        "geometric_mean_cpu_ratio": _mean(finished, "cpu_ratio"),
         "geometric_mean_ratio_with_killed_at_their_limit": _mean(rows),
         "slowest_of_ours_seconds": max(row["ours"]["seconds"] for row in rows),
         "proven": sum(row["ours"]["proven"] for row in rows),
@@ -120,15 +129,15 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _mean(rows: list[dict[str, Any]]) -> float | None:
-    return math.exp(sum(math.log(row["ratio"]) for row in rows) / len(rows)) if rows else None
+def _mean(rows: list[dict[str, Any]], key: str = "ratio") -> float | None:
+    return math.exp(sum(math.log(row[key]) for row in rows) / len(rows)) if rows else None
 
 
 def table(rows: list[dict[str, Any]]) -> str:
     """The rows as a Markdown table."""
     lines = [
-        "| call | tasks | interval ours / TileLang | bytes ours / TileLang | proven | ms ours | ms TileLang | ratio |",
-        "|---|---|---|---|---|---|---|---|",
+        "| call | tasks | interval ours / TileLang | bytes ours / TileLang | proven | ms ours | ms TileLang | ratio | CPU ratio |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         ours, theirs = row["ours"], row["tilelang"]
@@ -138,7 +147,8 @@ def table(rows: list[dict[str, Any]]) -> str:
         lines.append(
             f"| {row['call']} | {ours['tasks']} | {ours[key]} / {'-' if killed else theirs[key]}"
             f" | {ours['bytes']} / {'-' if killed else theirs['bytes']} | {'yes' if ours['proven'] else 'no'}"
-            f" | {ours['seconds'] * 1e3:.1f} | {their_time} | {'> ' if killed else ''}{row['ratio']:.0f} |"
+            f" | {ours['seconds'] * 1e3:.1f} | {their_time} | {'> ' if killed else ''}{row['ratio']:.0f}"
+            f" | {'-' if killed else format(row['cpu_ratio'], '.0f')} |"
         )
     return "\n".join(lines)
 

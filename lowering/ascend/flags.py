@@ -1,8 +1,8 @@
 """Plays the event flags of generated Ascend C: every wait needs a set before it, and no flag may be left over.
 
 A kernel whose first wait has no set hangs (bug case 19 of the field). The control flow of the generated text is plain: counted
-loops, conditions on loop variables, ``asc_sync_notify`` and ``asc_sync_wait`` with a flag id. It is walked one statement after the
-other, a core section at a time; flags are counters, since a pipe consumes its sets in order. Plain Python.
+loops, conditions on loop variables, ``asc_sync_notify`` and ``asc_sync_wait`` with a flag id. It is walked one statement at a
+time, a core section after the other; flags are counters, since a pipe consumes its sets in order. Plain Python.
 """
 
 import ast
