@@ -188,5 +188,7 @@ def conflicts(problem: WarpProblem, enc: Encoding, core: tuple[str, ...]) -> tup
         facts = known[name].explain(problem, None) if name in known else ()
         notes = [c.note for c in enc.model.constraints if c.family == name and c.note]
         message = "; ".join(str(fact) for fact in facts) or (notes[0] if notes else name)
-        found.append(Conflict(name, message))
+        over = [fact for fact in facts if fact.slack is not None and fact.slack < 0]
+        change = f"{-(over[0].slack or 0):,} {over[0].unit} less" if over else ""
+        found.append(Conflict(name, message, change))
     return tuple(found)

@@ -340,11 +340,6 @@ def two_gemms(bm: int = 128, bn: int = 128, bk: int = 64) -> KernelGraph:
     return s.graph()
 
 
-def too_large() -> KernelGraph:
-    """No legal schedule: one version of the operands is larger than any block's shared memory."""
-    return gemm(256, 256, 256, threads=256)
-
-
 def too_many_accumulators() -> KernelGraph:
     """No legal schedule: 512 x 256 accumulators do not fit the registers of any legal number of warps."""
     return gemm(512, 256, 32, threads=256)

@@ -175,6 +175,7 @@ def test_a_kernel_without_a_legal_schedule_is_infeasible_with_numbers() -> None:
     assert conflict.family == "shared_memory"
     assert "As 131,072" in conflict.message
     assert "232,448 bytes" in conflict.message
+    assert conflict.relaxation == "63,488 bytes less"
     registers = solve(close_problem(kernels.too_many_accumulators(), H200))
     assert isinstance(registers, Infeasible)
     assert "register_need" in {conflict.family for conflict in registers.conflicts}

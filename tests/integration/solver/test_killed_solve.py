@@ -1,0 +1,67 @@
+"""A solve that is killed in the middle leaves the best schedule it had; one that is cut says what it knows and no more."""
+
+import multiprocessing
+import time
+from multiprocessing.connection import Connection
+
+import pytest
+
+from solver.domain import dumps, loads
+from solver.domain.pins import Pins
+from solver.domain.schedule import WarpSchedule
+from solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
+from solver.engines import Budget
+from solver.problem import WarpProblem, close_problem
+from solver.profiles import load_profile
+from solver.solve import solve
+from solver.verify import violations
+from tests import kernels
+
+
+def search(problem: str, out: Connection) -> None:
+    """Runs in a child: tells its first schedule and then never comes back."""
+
+    def tell(found: Feasible) -> None:
+        out.send_bytes(dumps(found).encode())
+        time.sleep(600)
+
+    solve(WarpProblem.from_json(problem), progress=tell)
+
+
+def test_a_killed_search_leaves_a_verified_schedule() -> None:
+    problem = close_problem(kernels.attention(waits=False), load_profile("h200"))
+    context = multiprocessing.get_context("spawn")
+    receiving, sending = context.Pipe(duplex=False)
+    child = context.Process(target=search, args=(problem.to_json(), sending))
+    child.start()
+    try:
+        assert receiving.poll(120)
+        found = loads(Verdict, receiving.recv_bytes())
+    finally:
+        started = time.monotonic()
+        child.kill()
+        child.join(10)
+    assert time.monotonic() - started < 10
+    assert child.exitcode is not None
+    assert child.exitcode < 0
+    assert isinstance(found, Feasible)
+    assert isinstance(found.schedule, WarpSchedule)
+    assert violations(problem, found.schedule) == ()
+
+
+@pytest.mark.parametrize(
+    ("engine", "work"), [("cpsat", 0), ("cpsat", 1), ("cpsat", 20), ("z3", 1), ("z3", 200), ("z3", 800)]
+)
+def test_a_cut_search_never_says_infeasible(engine: str, work: int) -> None:
+    problem = close_problem(kernels.attention(waits=False), load_profile("h200"), Pins(software_pipelining=True))
+    found = solve(problem, engine=engine, budget=Budget(work, 120.0))
+    assert not isinstance(found, Infeasible)
+    if isinstance(found, Unknown):
+        assert "budget" in found.reason or "limit" in found.reason
+        return
+    assert isinstance(found, Feasible | ProvenOptimal)
+    assert isinstance(found.schedule, WarpSchedule)
+    assert violations(problem, found.schedule) == ()
+    # Proven means that the interval meets its bound, whether the engine finished or not.
+    assert isinstance(found, ProvenOptimal) or found.certificate.gap_cycles >= 0
+    assert (found.certificate.gap_cycles == 0) or not isinstance(found, ProvenOptimal)
