@@ -1,8 +1,8 @@
 """A series of loop bodies of growing size, to show how solving time grows from 10 to 200 operations.
 
 Each body is a number of independent softmax pipelines (product, maximum, exponential, sum, conversion, product, rescaling)
-that share one set of units and two warpgroups each two pipelines, as sub-tiling makes them: the same constraint classes
-as the attention cases, only more of them. What does not divide is filled up with element-wise operations.
+that share one set of units, about two pipelines a warpgroup, as sub-tiling makes them: the same constraint classes as the
+attention cases, only more of them (and more warpgroups than a block can have). The remainder is element-wise operations.
 """
 
 from benchmarks.graphs.builder import Costs, LoopBuilder
@@ -27,7 +27,7 @@ def scaling_case(ops: int) -> ModuloProblem:
         before = f"sum{index % count}"
         loop.step(f"extra{index}", "alu", loop.costs.alu(TILE), registers=1)
         loop.flow(before, f"extra{index}")
-    groups = tuple(Group(f"wg{index}", 4, 200) for index in range(max(1, -(-count // 3))))
+    groups = tuple(Group(f"wg{index}", 4, 200) for index in range((count + 2) // 2))
     memory = Memory("shared", builtin_profile("h100").integer("shared.per_block", "bytes"))
     return loop.problem((*groups, Group("load", 1, 64, variable_latency=True)), (memory,))
 

@@ -1,7 +1,8 @@
 """Solving a modulo problem: arithmetic bounds first, then the bound itself, then every interval above it in one search.
 
 1. Reasons that no interval can cure are found without an engine.
-2. The interval equal to the largest lower bound is tried; a schedule there is optimal, no search below is needed.
+2. The interval equal to the largest lower bound is tried, under guesses of the groups and then jointly; a schedule there
+   is optimal, no search below is needed.
 3. Otherwise one model with the interval as a variable is minimised; its bound excludes every smaller interval at once, so
    nothing is assumed about feasibility being monotone in the interval.
 4. At the interval found, the schedule is shortened, then its memory peaks and hand-offs are reduced.
@@ -19,11 +20,14 @@ from solver.model import Expr, Literal, Model
 from solver.modulo.bounds import impossible, lower_bounds
 from solver.modulo.encoding import DEFINITIONS, Encoding, weighted
 from solver.modulo.families import FAMILIES, memory
+from solver.modulo.guess import guesses
 from solver.modulo.problem import ModuloProblem, ModuloSchedule
 from solver.modulo.verify import verify
 
 __all__ = ["Attempt", "ModuloAnswer", "UnverifiedScheduleError", "longest_interval", "solve"]
 
+GUESS_WORK = 60
+"""Work for the timing under one guess of the groups."""
 ROUND_WORK = 120
 """Work of the first short search for a schedule; later ones double every second time."""
 PROBE_ROUNDS = 8
@@ -160,6 +164,11 @@ def _least_interval(
     run: _Run, problem: ModuloProblem, first: Bound, high: int
 ) -> tuple[ModuloSchedule | None, Bound, str]:
     """Schedule, proven bound and why the search ended early; no schedule and no reason means proven infeasible."""
+    for pinned in guesses(problem, first.cycles, run.engine, run.budget.seed):
+        encoding = _encode(pinned, first.cycles, first.cycles)
+        result = run.ask(encoding, GUESS_WORK, quick=True)
+        if result.values is not None:
+            return _checked(problem, encoding.schedule(result.values)), first, ""
     encoding = _encode(problem, first.cycles, first.cycles)
     result = run.decide(encoding, PROBE_ROUNDS)
     if result.values is not None:

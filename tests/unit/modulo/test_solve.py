@@ -113,13 +113,11 @@ def test_a_budget_that_ends_first_gives_unknown_and_never_infeasible() -> None:
         for edge in base.edges
     ]
     problem = replace(base, ops=tuple(ops), edges=tuple(edges), groups=base.groups[:1])
-    answer = solve(problem, engine_name="enumerate", budget=Budget(work_limit=1))
+    answer = solve(problem, budget=Budget(work_limit=1))
     assert answer.status == "unknown"
     assert answer.reason
     assert answer.schedule is None
-    truth = solve(problem).schedule
-    assert truth is not None
-    assert answer.bound.cycles <= truth.interval
+    assert answer.bound.cycles >= answer.bounds[0].cycles
 
 
 def test_twice_the_same_problem_is_twice_the_same_answer() -> None:
