@@ -136,7 +136,7 @@ def _mean(rows: list[dict[str, Any]], key: str = "ratio") -> float | None:
 def table(rows: list[dict[str, Any]]) -> str:
     """The rows as a Markdown table."""
     lines = [
-        "| call | tasks | interval ours / TileLang | bytes ours / TileLang | proven | ms ours | ms TileLang | ratio | CPU ratio |",
+        "| call | tasks | interval ours / TileLang | bytes ours / TileLang | proven | ms ours | ms TileLang | ratio | CPU |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
