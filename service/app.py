@@ -8,6 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from service import problems
 from service.artifacts.endpoints import router as artifacts
+from service.artifacts.retention import Retention
 from service.artifacts.store import ArtifactStore
 from service.batches.endpoints import router as batches
 from service.bulletin import Bulletin
@@ -36,6 +37,7 @@ from service.tokens.endpoints import router as tokens
 from service.tokens.service import TokenCheck
 from service.tuning.toolchain import Toolchain
 from service.version import API_VERSION
+from service.workers.endpoints import router as workers
 
 __all__ = ["TokensMissing", "create_app", "make_toolchain"]
 
@@ -78,9 +80,12 @@ def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None 
         app.state.context = context
         app.state.token_check = TokenCheck(context.database)
         app.state.hot_lookup = HotLookup(context)
+        retention = Retention(context.database, context.store, settings.retention_days)
+        retention.start()
         try:
             yield
         finally:
+            retention.stop()
             app.state.hot_lookup.close()
             await run_in_threadpool(_stop, context)
 
@@ -95,7 +100,7 @@ def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None 
     )
     app.state.streams = StreamCount()
     problems.install(app)
-    for router in (jobs, batches, candidates, results, solve, artifacts, profiles, tokens, health):
+    for router in (jobs, batches, candidates, results, solve, artifacts, profiles, workers, tokens, health):
         app.include_router(router)
     app.include_router(dashboard, include_in_schema=False)
     app.mount("/static", static_files)

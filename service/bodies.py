@@ -24,9 +24,10 @@ class StrictRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The framework's handler behind our parser."""
         inner = super().get_route_handler()
+        takes_json = self.body_field is not None
 
         async def handler(request: Request) -> Response:
-            if request.method in ("POST", "PUT", "PATCH", "DELETE"):
+            if takes_json:
                 body = await request.body()
                 if body and "json" in request.headers.get("content-type", "json").lower():
                     # Request.json() answers from this attribute; the framework would hide our errors behind its own.

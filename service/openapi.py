@@ -39,7 +39,7 @@ def _with_problems(described: dict[str, Any]) -> dict[str, Any]:
             operation["responses"].pop("422", None)
             operation["responses"]["4XX"] = {"description": "A problem document: the request is refused.", **problem}
             operation["responses"]["503"] = {"description": "A problem document: try again later.", **problem}
-            operation["security"] = [] if path in ("/healthz", "/readyz", "/metrics") else [{}, {"token": []}]
+            operation["security"] = [] if path in ("/healthz", "/readyz") else [{}, {"token": []}]
     return described
 
 

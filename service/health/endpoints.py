@@ -1,7 +1,7 @@
 """Liveness, readiness, metrics."""
 
 from fastapi import APIRouter, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -9,6 +9,8 @@ from service.bodies import StrictRoute
 from service.context import ContextDep
 from service.db.migrate import require_head
 from service.errors import Unavailable
+from service.health.metrics import JobGauges
+from service.tokens.access import ReadCaller
 
 router = APIRouter(tags=["health"], route_class=StrictRoute)
 
@@ -41,6 +43,8 @@ def readyz(context: ContextDep) -> Health:
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-def metrics() -> Response:
-    """Prometheus metrics."""
-    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+def metrics(context: ContextDep, caller: ReadCaller) -> Response:
+    """Prometheus metrics: this process's counters, and jobs and queue from the database."""
+    gauges = CollectorRegistry()
+    gauges.register(JobGauges(context.database))
+    return Response(generate_latest() + generate_latest(gauges), media_type=CONTENT_TYPE_LATEST)

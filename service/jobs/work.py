@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 import structlog
+from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from service.artifacts.store import ArtifactStore
 from service.bulletin import Bulletin
@@ -12,6 +13,7 @@ from service.db import Database, ReadSession, WriteSession
 from service.db.base import now
 from service.db.models import Job, JobState, JobVariant, Profile
 from service.errors import NotFound
+from service.health.metrics import count_event
 from service.jobs import repository
 from service.jobs.claims import Claim, LeaseLost, close_attempt, held, release
 from service.jobs.known import KnownCandidates
@@ -71,11 +73,14 @@ class Attempt:
                 )
             )
         finally:
+            clear_contextvars()
             self._bulletin.announce(self.claim.job_id)
 
     def _run(self) -> None:
         job, request = self._database.read(self._load)
         self._log = self._log.bind(trace=job.trace_id)
+        # The request's trace goes on in this thread's logs and, through the engine, into the children.
+        bind_contextvars(trace=job.trace_id, job=job.id)
         if self.claim.attempt > self._settings.max_attempts:
             exhausted = Failure("attempts-exhausted", f"{self.claim.attempt - 1} attempts ended with their runner")
             self._end(lambda session, held_job: self._fail(session, held_job, exhausted))
@@ -115,6 +120,7 @@ class Attempt:
         """A recorder that stops the children at once when the job is not ours any more."""
 
         def record(event: Event) -> None:
+            count_event(event)
             try:
                 recorder(event)
             except LeaseLost:

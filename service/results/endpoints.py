@@ -7,6 +7,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from service.bodies import StrictRoute
 from service.context import ContextDep
+from service.health.metrics import LOOKUPS
 from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
 from service.profiles import service as profiles
 from service.results import repository, service
@@ -30,10 +31,12 @@ async def lookup(body: LookupRequest, request: Request, context: ContextDep, cal
     """The best verified result of a kernel on a device, or why there is none: nearest entries and what differs."""
     hot: HotLookup = request.app.state.hot_lookup
     answer = await hot.answer(body)
+    found = answer is not None
     if answer is None:
-        answer, ir_hash = await run_in_threadpool(_lookup, context, body)
+        found, answer, ir_hash = await run_in_threadpool(_lookup, context, body)
         if body.ir is not None:
             hot.learn(body.ir, ir_hash)
+    LOOKUPS.labels("found" if found else "missing").inc()
     return Response(answer, media_type="application/json")
 
 
@@ -73,8 +76,8 @@ def refresh_results(body: RefreshRequest, request: Request, context: ContextDep,
     return refresh(context, body, owner=caller.id, trace=request.scope["trace_id"])
 
 
-def _lookup(context: ContextDep, body: LookupRequest) -> tuple[bytes, str]:
+def _lookup(context: ContextDep, body: LookupRequest) -> tuple[bool, bytes, str]:
     answer, row = service.lookup(context, body)
     head = answer.model_dump_json(exclude={"result"})
     result = row.answer if row is not None else "null"
-    return f'{head[:-1]}, "result": {result}}}'.encode(), answer.fingerprint["ir"]
+    return answer.found, f'{head[:-1]}, "result": {result}}}'.encode(), answer.fingerprint["ir"]

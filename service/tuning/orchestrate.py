@@ -7,6 +7,7 @@ of the whole tuning (no variant readable) ends it without an answer.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 
 from service.tuning.build import Plan, build, skipped
@@ -225,7 +226,8 @@ def _build_all(run: _Run, plans: Sequence[Plan], known: Callable[[str], Candidat
             while waiting and len(running) < parallel and not run.over() and time.monotonic() < run.build_until:
                 plan = waiting.pop(0)
                 run.emit(StepStarted(plan.id, Step.COMPILE))
-                running.add(pool.submit(build, run.request, plan, run.toolchain, run.patience))
+                # With this thread's context, so that logs and children of the step carry the job's trace.
+                running.add(pool.submit(copy_context().run, build, run.request, plan, run.toolchain, run.patience))
             if not running:
                 break
             done, running = wait(running, return_when=FIRST_COMPLETED)

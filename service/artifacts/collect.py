@@ -1,0 +1,67 @@
+"""Retention: artifacts that nothing points to are removed after a while; leftovers of dead writers too.
+
+Files go before rows are forgotten the other way round: a row is deleted first, in a transaction that sees that nothing refers
+to it, and then its file. A process that dies in between leaves a file without a row, which the next collection finds.
+"""
+
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import delete, select
+
+from service.artifacts import repository
+from service.artifacts.store import ArtifactStore
+from service.db import Database, WriteSession
+from service.db.base import now
+from service.db.models import Artifact
+
+__all__ = ["Collected", "collect"]
+
+CHUNK = 200
+ORPHAN_SECONDS = 3600.0
+"""A file younger than this may belong to a transaction that is not committed yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a collection removed."""
+
+    artifacts: int
+    orphans: int
+    leftovers: int
+
+
+def collect(
+    database: Database, store: ArtifactStore, keep: timedelta, *, orphan_seconds: float = ORPHAN_SECONDS
+) -> Collected:
+    """Remove what nobody refers to and nobody used for ``keep``; safe beside running jobs and other collections."""
+    removed = 0
+    while True:
+        digests = database.write(lambda session: _forget(session, keep))
+        for digest in digests:
+            store.remove(digest)
+        removed += len(digests)
+        if len(digests) < CHUNK:
+            break
+    before = time.time() - orphan_seconds
+    orphans = 0
+    for digest, changed in list(store.digests()):
+        if changed < before and database.read(lambda session, d=digest: repository.get(session, d)) is None:  # type: ignore[misc]
+            store.remove(digest)
+            orphans += 1
+    leftovers = 0
+    for path in list(store.leftovers()):
+        if path.exists() and path.stat().st_mtime < before:
+            path.unlink(missing_ok=True)
+            leftovers += 1
+    return Collected(removed, orphans, leftovers)
+
+
+def _forget(session: WriteSession, keep: timedelta) -> list[str]:
+    digests = list(repository.unreferenced(session, now() - keep, CHUNK))
+    # Locked, then looked at again: a job may have taken one up in between.
+    still = set(session.scalars(select(Artifact.digest).where(Artifact.digest.in_(digests)).with_for_update()))
+    free = [digest for digest in repository.unreferenced(session, now() - keep, CHUNK) if digest in still]
+    session.execute(delete(Artifact).where(Artifact.digest.in_(free)))
+    return free

@@ -1,0 +1,69 @@
+"""Workers over HTTP: heartbeats from them, and drain for those who look after them."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from service.bodies import StrictRoute
+from service.context import ContextDep
+from service.db import WriteSession
+from service.db.base import now
+from service.db.models import Worker
+from service.errors import NotFound
+from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from service.tokens.access import AdminCaller, ReadCaller, WorkCaller
+from service.workers import repository
+from service.workers.schemas import WorkerReport, WorkerView
+
+router = APIRouter(prefix="/v1/workers", tags=["workers"], route_class=StrictRoute)
+
+WorkerName = Annotated[str, Path(min_length=1, max_length=120, pattern=r"^[A-Za-z0-9@._:-]+$")]
+ALIVE = timedelta(seconds=60)
+
+
+@router.get("", response_model=Page[WorkerView])
+def list_workers(
+    context: ContextDep, caller: ReadCaller, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+) -> Page[WorkerView]:
+    """Workers with capabilities, devices, health and last errors."""
+    after = str(decode_cursor(cursor, str)[0]) if cursor is not None else None
+    with context.database.reading() as session:
+        rows, more = page_of(repository.page(session, limit + 1, after), limit)
+        return Page(items=[_view(row) for row in rows], next=encode_cursor(rows[-1].id) if more else None)
+
+
+@router.put("/{worker_id}", response_model=WorkerView)
+def heartbeat(worker_id: WorkerName, body: WorkerReport, context: ContextDep, caller: WorkCaller) -> WorkerView:
+    """A worker's heartbeat; the answer tells it whether it should take no new tasks (`draining`)."""
+    return context.database.write(lambda session: _view(repository.beat(session, worker_id, body.model_dump())))
+
+
+@router.post("/{worker_id}:drain", response_model=WorkerView)
+def drain(worker_id: WorkerName, context: ContextDep, caller: AdminCaller, on: bool = True) -> WorkerView:
+    """Let a worker end what it does and take nothing new; `on=false` takes that back."""
+
+    def work(session: WriteSession) -> WorkerView:
+        worker = repository.get(session, worker_id)
+        if worker is None:
+            raise NotFound(f"no worker {worker_id!r}", code="worker-unknown")
+        worker.draining = on
+        return _view(worker)
+
+    return context.database.write(work)
+
+
+def _view(row: Worker) -> WorkerView:
+    return WorkerView(
+        id=row.id,
+        capabilities=row.capabilities,
+        devices=row.devices,
+        versions=row.versions,
+        healthy=row.healthy,
+        draining=row.draining,
+        alive=now() - row.heartbeat_at < ALIVE,
+        started_at=row.started_at,
+        heartbeat_at=row.heartbeat_at,
+        last_error=row.last_error,
+        tasks_done=row.tasks_done,
+    )

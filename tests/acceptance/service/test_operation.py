@@ -1,0 +1,79 @@
+"""Metrics, workers, health, and the collection of artifacts."""
+
+import os
+from datetime import timedelta
+from typing import Any
+
+import httpx
+
+from service.artifacts.collect import collect
+from service.testing import new_ir
+from tests.acceptance.service.jobs_over_http import candidates, finished, submit
+
+
+def test_metrics_count_requests_jobs_candidates_and_lookups(client: httpx.Client) -> None:
+    ir = new_ir(schedules=1, faults={0: "crashed"})
+    finished(client, submit(client, ir)["id"])
+    client.post("/v1/results:lookup", json={"ir": ir, "profile": "h200"})
+    text = client.get("/metrics").text
+    assert 'warpwright_jobs{state="done"}' in text
+    assert "warpwright_queue_age_seconds 0" in text
+    assert 'warpwright_candidates_total{outcome="crashed"}' in text
+    assert 'warpwright_lookups_total{answer="found"}' in text
+    assert 'warpwright_step_seconds_count{step="compile"}' in text
+    assert 'route="/v1/jobs/{job_id}"' in text
+
+
+def test_a_requests_trace_is_followed_into_its_job(client: httpx.Client) -> None:
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    response = client.post(
+        "/v1/jobs",
+        json={"ir": new_ir(), "profile": "h200"},
+        headers={"traceparent": f"00-{trace}-b7ad6b7169203331-01"},
+    )
+    assert response.headers["x-trace-id"] == trace
+    assert response.json()["trace_id"] == trace
+
+
+def test_workers_report_and_are_drained(client: httpx.Client) -> None:
+    report = {"capabilities": ["compile.cuda"], "devices": [{"name": "H200"}], "versions": {"nvcc": "13.0"}}
+    first = client.put("/v1/workers/w1@host", json=report).json()
+    assert (first["alive"], first["draining"], first["capabilities"]) == (True, False, ["compile.cuda"])
+    assert client.post("/v1/workers/w1@host:drain").json()["draining"] is True
+    again = client.put("/v1/workers/w1@host", json={**report, "healthy": False, "last_error": {"code": "device-lost"}})
+    assert (again.json()["draining"], again.json()["healthy"]) == (True, False)
+    listed = client.get("/v1/workers").json()["items"]
+    assert [(w["id"], w["last_error"]["code"]) for w in listed] == [("w1@host", "device-lost")]
+    assert client.post("/v1/workers/w2:drain").json()["code"] == "worker-unknown"
+
+
+def test_uploads_are_checked_by_digest(client: httpx.Client) -> None:
+    wrong = client.put(f"/v1/artifacts/sha256:{'0' * 64}", content=b"x")
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "digest-mismatch")
+    digest = "sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    assert client.put(f"/v1/artifacts/{digest}", content=b"x").status_code == 201
+    assert client.get(f"/v1/artifacts/{digest}").content == b"x"
+
+
+def test_ready_means_that_it_can_work(client: httpx.Client) -> None:
+    assert client.get("/readyz").json() == {"status": "ready"}
+
+
+def test_the_collection_takes_what_nothing_points_to_and_nothing_else(start: Any) -> None:
+    service = start()
+    job = finished(service.client, submit(service.client, new_ir(schedules=1))["id"])
+    used = {d for c in candidates(service.client, job["id"]) for d in c["artifacts"].values()}
+    store, database = service.context.store, service.context.database
+    orphan = store.put(b"a file whose transaction never came")
+    leftover = store.folder / "ab" / ".part-x"
+    leftover.parent.mkdir(exist_ok=True)
+    leftover.write_bytes(b"half")
+    for path in (store.folder / orphan[7:9] / orphan[9:], leftover):
+        os.utime(path, (0, 0))
+    kept = collect(database, store, timedelta(0))
+    assert (kept.artifacts, kept.orphans, kept.leftovers) == (0, 1, 1)
+    assert all(store.has(digest) for digest in used)
+    assert service.client.delete(f"/v1/jobs/{job['id']}").status_code == 204
+    assert collect(database, store, timedelta(days=1)).artifacts == 0
+    assert collect(database, store, timedelta(0)).artifacts == len(used) + 1
+    assert not any(store.has(digest) for digest in used)
