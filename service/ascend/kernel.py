@@ -21,8 +21,11 @@ from solver.ascend.pins import checked_pins, merged_pins
 from solver.ascend.verify import verify_buffers
 from solver.ascend.versions import buffer_versions, override_warnings
 from solver.domain import (
+    BufferPin,
     BufferSchedule,
     Certificate,
+    ChosenBy,
+    Conflict,
     HardwareProfile,
     KernelGraph,
     Memory,
@@ -94,7 +97,7 @@ def plan_kernel(
     planned = _lowered(function, profile, merged, budget, engine, work)
     overflow = _overflows(planned, profile)
     if overflow:
-        raise InfeasibleKernel("the kernel as a whole: " + "; ".join(overflow), place="memory")
+        raise InfeasibleKernel(f"the kernel as a whole: {_joined(overflow)}", place="memory", conflicts=overflow)
     return planned
 
 
@@ -110,14 +113,12 @@ def replay_kernel(function: Any, profile: HardwareProfile, schedule: BufferSched
     planned = replace(planned, schedule=schedule)
     overflow = _overflows(planned, profile)
     if overflow:
-        raise ScheduleRefused("memory_capacity: " + "; ".join(overflow), place="memory")
+        raise ScheduleRefused(f"memory_capacity: {_joined(overflow)}", place="memory")
     return planned
 
 
 def schedule_pins(schedule: BufferSchedule) -> Pins:
     """The annotations that make TileLang keep a schedule's versions and modes."""
-    from solver.domain import BufferPin, ChosenBy
-
     entries = []
     for buffer in schedule.buffers:
         mode = buffer.mode.value if buffer.mode_chosen_by is ChosenBy.USER else None
@@ -170,17 +171,22 @@ def _less_bytes(profile: HardwareProfile) -> dict[str, int]:
     return found
 
 
-def _overflows(planned: Planned, profile: HardwareProfile) -> list[str]:
+def _overflows(planned: Planned, profile: HardwareProfile) -> tuple[Conflict, ...]:
     """Memories that the kernel overflows: by the rule over all buffers, or by the arenas that TileLang really merged."""
     versions = {buffer.buffer: buffer.versions for buffer in planned.schedule.buffers}
     unlimited = planned.schedule.unlimited_memories
-    found = [v.message for v in kernel_capacity.check(planned.graph, profile, versions, unlimited)]
+    found = list(kernel_capacity.overflows(planned.graph, profile, versions, unlimited))
     for scope, used in sorted(planned.watched.arenas.items()):
         memory = Memory("ub" if scope == "shared" else scope.removeprefix("shared."))
         limit = kernel_capacity.limit_of(profile, memory, simt=planned.graph.simt)
-        if used > limit and scope not in unlimited and not any(m.startswith(f"{memory.value}:") for m in found):
-            found.append(f"{memory.value}: TileLang merges its buffers into {used} bytes, {limit} are there")
-    return found
+        if used > limit and scope not in unlimited and all(c.place != memory.value for c in found):
+            text = f"{memory.value}: TileLang merges its buffers into {used} bytes, {limit} are there"
+            found.append(kernel_capacity.conflict_of(memory, text, used, limit))
+    return tuple(found)
+
+
+def _joined(conflicts: tuple[Conflict, ...]) -> str:
+    return "; ".join(conflict.message for conflict in conflicts)
 
 
 def _freed(graph: KernelGraph, profile: HardwareProfile, schedule: BufferSchedule) -> tuple[str, ...]:
@@ -202,5 +208,7 @@ def _explained(error: LoweringFailed, planner: Planner, profile: HardwareProfile
         return error
     graph = read_graph(layout, planner.asked, profile, pins, {})
     counts = {b.buffer: b.versions for b in buffer_versions(graph, {})}
-    over = [use.text() for use in kernel_capacity.uses(graph, profile, counts) if not use.fits]
-    return InfeasibleKernel("; ".join(over) or error.message, place="memory")
+    over = kernel_capacity.overflows(graph, profile, counts, pins.unlimited_memories)
+    if not over:
+        over = (Conflict(kernel_capacity.NAME, error.message),)
+    return InfeasibleKernel(_joined(over), place="memory", conflicts=over)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from lowering.ascend.layout import CAPACITY_KEYS, Layout, LoopNode, Unit, containers
 from solver.ascend.answer import Answer
-from solver.ascend.explain import infeasible_call
+from solver.ascend.explain import conflicts, infeasible_call
 from solver.ascend.families import check_answer
 from solver.ascend.optimise import Limits
 from solver.ascend.problem import LoopProblem, Problem, problem_from_call
@@ -20,6 +20,7 @@ from solver.domain import (
     ROOT,
     BufferPin,
     BufferSchedule,
+    Conflict,
     LoopSchedule,
     NotApplicable,
     SchedulerCall,
@@ -31,9 +32,13 @@ __all__ = ["Asked", "InfeasibleKernel", "Planner", "Replay", "ScheduleRefused", 
 
 
 class InfeasibleKernel(WarpwrightError):
-    """Proven: no schedule exists for a scope of this kernel; ``message`` has the numbers."""
+    """Proven: no schedule exists for a scope, or for the kernel as a whole; ``message`` and ``conflicts`` have the numbers."""
 
     code = "ascend-infeasible"
+
+    def __init__(self, message: str, *, place: str, conflicts: tuple[Conflict, ...]) -> None:
+        super().__init__(message, place=place)
+        self.conflicts = conflicts
 
 
 class ScheduleRefused(WarpwrightError):
@@ -209,7 +214,8 @@ class Solver:
         result = solve_problem(problem, engine=self.engine, budget=self.limits)
         if result.answer is None:
             if result.proven:
-                raise InfeasibleKernel(infeasible_call(call, problem), place=_spelled(call.scope))
+                found = conflicts(problem, call.buffers)
+                raise InfeasibleKernel(infeasible_call(call, problem), place=_spelled(call.scope), conflicts=found)
             raise ScheduleRefused(f"no schedule of {_spelled(call.scope)} within the work limit", code="solve-unknown")
         return result.answer, result
 

@@ -64,8 +64,7 @@ def propose_buffer(payload: dict[str, Any]) -> dict[str, Any]:
             function, _ = _function(kernel)
             planned = plan_kernel(function, profile, pins, engine=_engine(payload))
         except InfeasibleKernel as error:
-            conflict = Conflict("memory_capacity", error.message, place=error.place or "")
-            rejected.append({"variant": variant, "structure": {}, "conflicts": [_conflict(conflict)]})
+            rejected.append({"variant": variant, "structure": {}, "conflicts": [_conflict(c) for c in error.conflicts]})
             continue
         except ScheduleRefused as error:
             unknown.append(f"variant {variant}: {error.message}")
@@ -97,7 +96,7 @@ def solve_buffer(payload: dict[str, Any]) -> dict[str, Any]:
     try:
         planned = plan_kernel(function, _profile(payload), _pins(payload), engine=engine)
     except InfeasibleKernel as error:
-        return {"verdict": dump(Infeasible((Conflict("memory_capacity", error.message),), engine))}
+        return {"verdict": dump(Infeasible(error.conflicts, engine))}
     except ScheduleRefused as error:
         return {"verdict": dump(Unknown(error.message, engine, 0))}
     kind = ProvenOptimal if planned.proven else Feasible

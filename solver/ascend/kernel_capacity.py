@@ -9,9 +9,20 @@ once: a plan below it cannot exist, whoever packs it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from solver.domain import Buffer, HardwareProfile, KernelGraph, Memory, Violation
+from solver.domain import Buffer, Conflict, HardwareProfile, KernelGraph, Memory, Violation
 
-__all__ = ["NAME", "SECTIONS", "MemoryUse", "Placed", "check", "limit_of", "live_together", "uses"]
+__all__ = [
+    "NAME",
+    "SECTIONS",
+    "MemoryUse",
+    "Placed",
+    "check",
+    "conflict_of",
+    "limit_of",
+    "live_together",
+    "overflows",
+    "uses",
+]
 
 NAME = "memory_capacity"
 
@@ -84,15 +95,35 @@ def uses(graph: KernelGraph, profile: HardwareProfile, versions: Mapping[str, in
     return tuple(found)
 
 
+def conflict_of(memory: Memory, text: str, needed_bytes: int, limit_bytes: int) -> Conflict:
+    """An overflowing memory as a conflict, with what would have to go."""
+    relaxation = f"free {needed_bytes - limit_bytes} bytes: a smaller tile, or fewer fixed versions"
+    return Conflict(NAME, text, relaxation, memory.value)
+
+
+def overflows(
+    graph: KernelGraph, profile: HardwareProfile, versions: Mapping[str, int], unlimited: Sequence[str] = ()
+) -> tuple[Conflict, ...]:
+    """A conflict for each memory whose peak does not fit, unless the user freed it of its limit."""
+    freed = _freed(unlimited)
+    return tuple(
+        conflict_of(use.memory, use.text(), use.needed_bytes, use.limit_bytes)
+        for use in uses(graph, profile, versions)
+        if not use.fits and use.memory.value not in freed
+    )
+
+
+def _freed(unlimited: Sequence[str]) -> set[str]:
+    return {name.removeprefix("shared.") if name != "shared" else "ub" for name in unlimited}
+
+
 def check(
     graph: KernelGraph, profile: HardwareProfile, versions: Mapping[str, int], unlimited: Sequence[str] = ()
 ) -> list[Violation]:
     """A violation for each memory whose peak does not fit, unless the user freed it of its limit."""
-    freed = {name.removeprefix("shared.") if name != "shared" else "ub" for name in unlimited}
     return [
-        Violation(NAME, "whole-kernel", use.text(), use.memory.value)
-        for use in uses(graph, profile, versions)
-        if not use.fits and use.memory.value not in freed
+        Violation(NAME, "whole-kernel", conflict.message, conflict.place)
+        for conflict in overflows(graph, profile, versions, unlimited)
     ]
 
 

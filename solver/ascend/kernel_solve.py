@@ -15,7 +15,7 @@ from solver.ascend.explain import conflicts
 from solver.ascend.optimise import Limits
 from solver.ascend.pins import checked_pins, manual_pin, merged_pins
 from solver.ascend.problem import LoopProblem, Problem, problem_from_call
-from solver.ascend.sharing import GROUP_MEMORY, within_kernel
+from solver.ascend.sharing import within_kernel
 from solver.ascend.solve import CallResult, solve_problem
 from solver.ascend.verify import verify_buffers
 from solver.ascend.versions import buffer_versions
@@ -178,17 +178,7 @@ def _free_limits(problem: LoopProblem, pins: Pins) -> LoopProblem:
 
 def _kernel_conflicts(pinned: _Pinned, profile: HardwareProfile, counts: Mapping[str, int]) -> tuple[Conflict, ...]:
     """Memories that overflow already with the fewest versions of every free buffer."""
-    freed = {GROUP_MEMORY[name] for name in pinned.pins.unlimited_memories if name in GROUP_MEMORY}
-    return tuple(
-        Conflict(
-            "memory_capacity",
-            use.text(),
-            f"free {use.needed_bytes - use.limit_bytes} bytes: a smaller tile, or fewer fixed versions",
-            use.memory.value,
-        )
-        for use in kernel_capacity.uses(pinned.graph, profile, counts)
-        if not use.fits and use.memory not in freed
-    )
+    return kernel_capacity.overflows(pinned.graph, profile, counts, pinned.pins.unlimited_memories)
 
 
 def _verdict(pinned: _Pinned, profile: HardwareProfile, engine: str, limits: Limits, solved: Solved) -> Verdict:
