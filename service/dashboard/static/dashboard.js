@@ -13,8 +13,8 @@
       return {
         legend: { textStyle: { color: colour("--ink") }, top: 0 },
         tooltip: { formatter: function (hit) { var point = hit.data.point; return escaped(point.name) + "<br>forecast " + point.x + " µs, measured " + point.y + " µs"; } },
-        grid: { left: 60, right: 20, top: 40, bottom: 50 },
-        xAxis: axis("forecast µs"), yAxis: axis("measured µs", { nameGap: 45 }),
+        grid: { left: 78, right: 20, top: 40, bottom: 50 },
+        xAxis: axis("forecast µs"), yAxis: axis("measured µs", { nameGap: 58 }),
         dataZoom: [{ type: "inside", xAxisIndex: 0 }, { type: "inside", yAxisIndex: 0 }],
         series: kinds.map(function (kind) {
           return { name: kind.replace(/_/g, " "), type: "scatter", itemStyle: { color: colour(palette[kind] || "--other") },
@@ -25,7 +25,7 @@
     history: function (data) {
       var points = data.history.slice();
       if (points.length) { points.push([data.total, points[points.length - 1][1]]); }
-      return { tooltip: { trigger: "axis" }, grid: { left: 60, right: 20, top: 20, bottom: 50 }, xAxis: axis("candidates ended", { min: 0 }), yAxis: axis("best µs", { nameGap: 45 }), series: [{ type: "line", step: "end", data: points, symbolSize: 6, itemStyle: { color: colour("--compute") } }] };
+      return { tooltip: { trigger: "axis" }, grid: { left: 78, right: 20, top: 20, bottom: 50 }, xAxis: axis("candidates ended", { min: 0 }), yAxis: axis("best µs", { nameGap: 58 }), series: [{ type: "line", step: "end", data: points, symbolSize: 6, itemStyle: { color: colour("--compute") } }] };
     }
   };
   function draw() {
