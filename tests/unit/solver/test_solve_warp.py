@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 
 import pytest
 
@@ -25,7 +25,7 @@ from tests import kernels
 H200 = load_profile("h200")
 
 
-@lru_cache(maxsize=None)
+@cache
 def answer(graph: KernelGraph, pins: Pins | None = None) -> tuple[WarpSchedule, ProvenOptimal]:
     verdict = solve(close_problem(graph, H200, pins))
     assert isinstance(verdict, ProvenOptimal), verdict
