@@ -67,7 +67,7 @@ class ExpressionWriter:
         if isinstance(node, tirx.FloatImm):
             return _float(node), _ATOM
         if isinstance(node, tirx.StringImm):
-            return repr(str(node.value)), _ATOM
+            return f'"{node.value}"', _ATOM
         if isinstance(node, tirx.Var):
             return self._name(node), _ATOM
         if isinstance(node, tirx.BufferLoad):
@@ -99,7 +99,7 @@ class ExpressionWriter:
         name = str(call.op.name)
         arguments = [self.text(argument) for argument in call.args]
         if name == "tl.infinity":
-            return f'T.infinity("{call.dtype}")'
+            return f"T.infinity({arguments[0]})"
         if name == "tirx.reinterpret":
             return f'T.reinterpret({arguments[0]}, "{call.dtype}")'
         return f"T.{name.split('.', 1)[1]}({', '.join(arguments)})"

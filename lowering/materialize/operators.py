@@ -13,6 +13,7 @@ __all__ = ["operator_text"]
 tirx = tvm.tirx
 
 _COPIES = {"copy": "T.copy", "async_copy": "T.async_copy", "tma_copy": "T.tma_copy", "transpose": "T.transpose"}
+_NAMED_REDUCTIONS = ("sum", "max", "min")
 _POLICIES = {0: "Square", 1: "FullRow", 2: "FullCol"}
 
 
@@ -35,15 +36,11 @@ def operator_text(call: Any, expressions: ExpressionWriter, names: Names, op_id:
     elif short in ("gemm", "wgmma_gemm", "tcgen05_gemm"):
         parts, function = _gemm(arguments, region, expressions), f"T.{short}"
     elif short == "reduce":
-        kind, clear = str(arguments[2].value), expressions.text(arguments[4])
-        parts = [
-            region(0),
-            region(1),
-            repr(kind),
-            str(int(arguments[3].value)),
-            clear.removeprefix("T.bool(").rstrip(")"),
-        ]
-        function = "T.reduce"
+        kind, dim, clear = str(arguments[2].value), int(arguments[3].value), bool(int(arguments[4].value))
+        if kind in _NAMED_REDUCTIONS:
+            parts, function = [region(0), region(1), f"dim={dim}", f"clear={clear}"], f"T.reduce_{kind}"
+        else:
+            parts, function = [region(0), region(1), repr(kind), str(dim), str(clear)], "T.reduce"
     elif short in ("cumsum", "cummax"):
         parts = [region(0), region(1), f"dim={int(arguments[2].value)}", f"reverse={bool(int(arguments[3].value))}"]
         function = f"T.{short}"

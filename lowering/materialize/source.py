@@ -184,10 +184,8 @@ class _Writer:
         kinds = tirx.stmt.ForKind
         stages = loop.annotations.get("num_stages")
         zero = isinstance(loop.min, tirx.IntImm) and int(loop.min.value) == 0
-        extent = self._expressions.text(loop.extent)
-        bounds = (
-            extent if zero else f"{self._expressions.text(loop.min)}, {self._expressions.text(loop.min + loop.extent)}"
-        )
+        ends = [loop.extent] if zero else [loop.min, _stop(loop)]
+        bounds = ", ".join(self._expressions.text(end) for end in ends)
         options = self._loop_options(loop, op_id)
         if loop.kind == kinds.SERIAL and stages is not None:
             kind, options = "T.Pipelined", f", num_stages={int(getattr(stages, 'value', stages))}{options}"
@@ -226,6 +224,14 @@ def _nest(loop: Any) -> list[Any]:
     while loops[-1].kind == parallel and isinstance(loops[-1].body, tirx.For) and loops[-1].body.kind == parallel:
         loops.append(loops[-1].body)
     return loops
+
+
+def _stop(loop: Any) -> Any:
+    """The upper bound as the source wrote it: TileLang keeps ``stop - start`` as the extent."""
+    extent = loop.extent
+    if isinstance(extent, tirx.Sub) and tvm.ir.structural_equal(extent.b, loop.min):
+        return extent.a
+    return tvm.arith.Analyzer().simplify(loop.min + extent)
 
 
 def _is_row_major(buffer: Any) -> bool:

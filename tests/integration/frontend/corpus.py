@@ -7,6 +7,7 @@ factory to the code of its refusal.
 from collections.abc import Callable
 from typing import Any
 
+import tilelang
 import tilelang.language as T
 
 Factory = Callable[[], Any]
@@ -770,6 +771,62 @@ def scalar_argument() -> Any:
     return main
 
 
+def late_start() -> Any:
+    m, n, k = 512, 512, 1024
+
+    @T.prim_func
+    def main(A: T.Tensor((m, k), T.float16), B: T.Tensor((k, n), T.float16), C: T.Tensor((m, n), T.float32)):
+        with T.Kernel(n // 128, m // 128, threads=128) as (bx, by):
+            As = T.alloc_shared((128, 64), T.float16)
+            Bs = T.alloc_shared((64, 128), T.float16)
+            acc = T.alloc_fragment((128, 128), T.float32)
+            lowest = T.alloc_fragment((128,), T.float32)
+            T.annotate_layout({As: tilelang.layout.make_swizzled_layout(As)})
+            T.fill(lowest, -T.infinity("float"))
+            T.clear(acc)
+            for ko in T.Pipelined(T.floordiv(by * 128, 64), k // 64, num_stages=2):
+                T.copy(A[by * 128, ko * 64], As)
+                T.copy(B[ko * 64, bx * 128], Bs)
+                T.gemm(As, Bs, acc, clear_accum=ko == 0)
+                T.reduce_max(acc, lowest, dim=1, clear=False)
+            for i, j in T.Parallel(128, 128):
+                acc[i, j] -= lowest[i]
+            T.copy(acc, C[by * 128, bx * 128])
+
+    return main
+
+
+def promoted_fp8() -> Any:
+    m, n, k = 512, 512, 1024
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((m, k), T.float8_e4m3fn),
+        B: T.Tensor((n, k), T.float8_e4m3fn),
+        used: T.Tensor((8,), "bool"),
+        C: T.Tensor((m, n), T.float32),
+    ):
+        with T.Kernel(n // 128, m // 128, threads=128) as (bx, by):
+            As = T.alloc_shared((128, 64), T.float8_e4m3fn)
+            Bs = T.alloc_shared((128, 64), T.float8_e4m3fn)
+            part = T.alloc_fragment((128, 128), T.float32)
+            total = T.alloc_fragment((128, 128), T.float32)
+            T.clear(part)
+            T.clear(total)
+            for ko in T.Pipelined(k // 64, num_stages=3):
+                if used[ko // 2]:
+                    T.copy(A[by * 128, ko * 64], As)
+                    T.copy(B[bx * 128, ko * 64], Bs)
+                    T.gemm(As, Bs, part, transpose_B=True)
+                if (ko + 1) % 2 == 0:
+                    for i, j in T.Parallel(128, 128):
+                        total[i, j] += part[i, j]
+                    T.clear(part)
+            T.copy(total, C[by * 128, bx * 128])
+
+    return main
+
+
 FITTING: tuple[Factory, ...] = (
     persistent_gemm,
     persistent_for,
@@ -797,6 +854,8 @@ FITTING: tuple[Factory, ...] = (
     shared_view,
     ring_by_hand,
     scalar_argument,
+    late_start,
+    promoted_fp8,
 )
 
 NOT_FITTING: dict[Factory, str] = {
