@@ -11,7 +11,7 @@ from solver.costs import NOMINAL_TRIPS, arrival_cycles, skew_cycles, stream_cycl
 from solver.domain.kernel import ROOT, Issue, Memory, OpKind, Scope, ScopeKind
 from solver.model import Expr, Literal, Model, Var, linear
 from solver.problem import CONSUMER, LOAD, MMA, WarpProblem
-from solver.structure import Structure, structure_of
+from solver.structure import Channel, Structure, structure_of
 from solver.wgmma import WARPGROUP
 
 __all__ = ["Encoding", "Key", "declare", "default_warps", "largest_depth", "legal_stages"]
@@ -224,7 +224,8 @@ def _declare_channels(enc: Encoding) -> None:
         enc.depth_is.append(values)
         for other, earlier in enumerate(structure.channels[:index]):
             same = (earlier.scope, earlier.producer, earlier.consumer, earlier.buffer != channel.buffer)
-            if same == (channel.scope, channel.producer, channel.consumer, True):
+            alike = same == (channel.scope, channel.producer, channel.consumer, True)
+            if alike and not _loop_between(problem, structure, earlier, channel):
                 enc.merged[other, index] = model.boolean(f"{earlier.buffer} and {channel.buffer} share a pipeline")
         _declare_lead(enc, index)
     for (first, second), literal in enc.merged.items():
@@ -234,6 +235,20 @@ def _declare_channels(enc: Encoding) -> None:
                 model.any_of([pair[1]], when=[literal, pair[0]])
                 model.any_of([pair[0]], when=[literal, pair[1]])
                 model.any_of([literal], when=[pair[0], pair[1]])
+
+
+def _loop_between(problem: WarpProblem, structure: Structure, one: Channel, other: Channel) -> bool:
+    """Whether a loop that both roles enter stands after a use and before a fill of the two.
+
+    Merged, the consumer would wait for the common commit before the loop, and the producer would come to it after the loop,
+    in which it waits for the consumer.
+    """
+    items = problem.scopes[one.scope].items
+    first_read = min(items.index(item) for item in (*one.reads, *other.reads))
+    last_write = max(items.index(item) for item in (*one.writes, *other.writes))
+    entered = set(structure.body(one.scope, one.producer)) & set(structure.body(one.scope, one.consumer))
+    loops = [at for at, item in enumerate(items) if item in problem.scopes and item in entered]
+    return any(first_read <= at < last_write for at in loops)
 
 
 def _declare_lead(enc: Encoding, index: int) -> None:
