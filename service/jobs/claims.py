@@ -98,9 +98,9 @@ def held(session: WriteSession, claimed: Claim) -> Job:
     return job
 
 
-def renew(session: WriteSession, owner: str, claims: Sequence[Claim], lease: timedelta) -> set[str]:
-    """Renew the leases of a runner; ids of the jobs that it still holds."""
-    kept: set[str] = set()
+def renew(session: WriteSession, owner: str, claims: Sequence[Claim], lease: timedelta) -> set[Claim]:
+    """Renew the leases of a runner; the claims that it still holds."""
+    kept: set[Claim] = set()
     for claimed in claims:
         renewed = (
             update(Job)
@@ -114,7 +114,8 @@ def renew(session: WriteSession, owner: str, claims: Sequence[Claim], lease: tim
             .returning(Job.id)
             .execution_options(synchronize_session=False)
         )
-        kept.update(session.execute(renewed).scalars())
+        if session.execute(renewed).first() is not None:
+            kept.add(claimed)
     return kept
 
 

@@ -53,7 +53,8 @@ class Runner:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._lock = threading.Lock()
-        self._attempts: dict[str, Attempt] = {}
+        self._attempts: dict[Claim, Attempt] = {}
+        # By claim and not by job: a lease that ran out may be claimed again by another slot of this very process.
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -82,15 +83,15 @@ class Runner:
     def cancel(self, job_id: str) -> None:
         """Stop a job of ours at once; other runners see the request in the database."""
         with self._lock:
-            attempt = self._attempts.get(job_id)
-        if attempt is not None:
+            attempts = [attempt for claimed, attempt in self._attempts.items() if claimed.job_id == job_id]
+        for attempt in attempts:
             attempt.stop.raise_flag(CANCELLED)
 
     @property
     def running(self) -> tuple[str, ...]:
         """Ids of the jobs that run here."""
         with self._lock:
-            return tuple(self._attempts)
+            return tuple(claimed.job_id for claimed in self._attempts)
 
     def _thread(self, target: Callable[[], None], name: str) -> None:
         thread = threading.Thread(target=target, name=name, daemon=True)
@@ -122,7 +123,7 @@ class Runner:
             parallel=self._settings.build_slots or parallel_slots(COMPILE_MEMORY_BYTES),
         )
         with self._lock:
-            self._attempts[claimed.job_id] = attempt
+            self._attempts[claimed] = attempt
         if self._stopping.is_set():
             attempt.stop.raise_flag(SHUTDOWN)
         self._bulletin.announce(claimed.job_id)
@@ -130,11 +131,11 @@ class Runner:
             attempt.run()
         finally:
             with self._lock:
-                del self._attempts[claimed.job_id]
+                del self._attempts[claimed]
 
     def _held(self) -> list[Claim]:
         with self._lock:
-            return [attempt.claim for attempt in self._attempts.values()]
+            return list(self._attempts)
 
     def _beat(self) -> None:
         while not self._stopping.wait(self._settings.heartbeat_seconds):
@@ -149,14 +150,14 @@ class Runner:
     def _renew(self, claims: Sequence[Claim]) -> None:
         kept = self._database.write(lambda session: renew(session, self.name, claims, self._lease))
         for claimed in claims:
-            if claimed.job_id not in kept:
+            if claimed not in kept:
                 self._lose(claimed)
 
     def _lose(self, claimed: Claim) -> None:
         """Another attempt has the job, or it ended a moment ago."""
         with self._lock:
-            attempt = self._attempts.get(claimed.job_id)
-        if attempt is not None and attempt.claim == claimed:
+            attempt = self._attempts.get(claimed)
+        if attempt is not None:
             attempt.stop.raise_flag(LEASE)
 
     def _watch(self) -> None:

@@ -91,7 +91,7 @@ def test_a_renewed_lease_is_not_taken(database: Database) -> None:
     database.write(add_job)
     taken = take(database, "alive", timedelta(seconds=-1))
     assert taken is not None
-    assert database.write(lambda session: renew(session, "alive", [taken], LEASE)) == {taken.job_id}
+    assert database.write(lambda session: renew(session, "alive", [taken], LEASE)) == {taken}
     assert take(database, "other") is None
 
 
