@@ -78,8 +78,12 @@ class Fleet:
                 self.starts += 1
 
     def victims(self) -> tuple[list[int], list[int]]:
-        """Process ids of servers and of their children."""
-        servers = [p.pid for p in self.processes if p is not None and p.is_alive() and p.pid]
+        """Process ids of servers that are up, and of their children; killing one that still starts would show nothing."""
+        servers = [
+            process.pid
+            for process, port in zip(self.processes, self.ports, strict=True)
+            if process is not None and process.pid and process.is_alive() and _listening(port)
+        ]
         children: list[int] = []
         for pid in servers:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -252,6 +256,12 @@ def _attempts(folder: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM job_attempts").fetchone()[0])
     finally:
         connection.close()
+
+
+def _listening(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _free_port() -> int:

@@ -100,7 +100,8 @@ def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None 
     )
     app.state.streams = StreamCount()
     problems.install(app)
-    for router in (jobs, batches, candidates, results, solve, artifacts, profiles, workers, tokens, health):
+    # The hottest first: routes are tried in order.
+    for router in (results, jobs, batches, candidates, solve, artifacts, profiles, workers, tokens, health):
         app.include_router(router)
     app.include_router(dashboard, include_in_schema=False)
     app.mount("/static", static_files)

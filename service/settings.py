@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def default_data_folder() -> Path:
     return Path(base) / "warpwright"
 
 
+@lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
     """Whether a host name or address is reachable from this machine only."""
     if host == "localhost":

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from service.bodies import StrictRoute
-from service.context import ContextDep
+from service.context import Context, ContextDep
 from service.health.metrics import LOOKUPS
 from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
 from service.profiles import service as profiles
@@ -21,14 +21,17 @@ from service.results.schemas import (
     RelaxableName,
     ResultView,
 )
-from service.tokens.access import ReadCaller, TuneCaller
+from service.tokens.access import ReadCaller, TuneCaller, require
+from service.tokens.schemas import Scope
 
 router = APIRouter(prefix="/v1", tags=["results"], route_class=StrictRoute)
 
 
 @router.post("/results:lookup", response_model=LookupAnswer)
-async def lookup(body: LookupRequest, request: Request, context: ContextDep, caller: ReadCaller) -> Response:
+async def lookup(body: LookupRequest, request: Request) -> Response:
     """The best verified result of a kernel on a device, or why there is none: nearest entries and what differs."""
+    await require(request, Scope.READ)
+    context: Context = request.app.state.context
     hot: HotLookup = request.app.state.hot_lookup
     answer = await hot.answer(body)
     found = answer is not None
@@ -76,7 +79,7 @@ def refresh_results(body: RefreshRequest, request: Request, context: ContextDep,
     return refresh(context, body, owner=caller.id, trace=request.scope["trace_id"])
 
 
-def _lookup(context: ContextDep, body: LookupRequest) -> tuple[bool, bytes, str]:
+def _lookup(context: Context, body: LookupRequest) -> tuple[bool, bytes, str]:
     answer, row = service.lookup(context, body)
     head = answer.model_dump_json(exclude={"result"})
     result = row.answer if row is not None else "null"

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import asdict
 
 from fastapi.concurrency import run_in_threadpool
-from sqlalchemy import Connection, text
+from sqlalchemy import PoolProxiedConnection, text
 
 from service.context import Context
 from service.results.schemas import LookupRequest
@@ -21,6 +21,7 @@ from solver.profiles import builtin_profile, builtin_profiles
 __all__ = ["HotLookup"]
 
 REMEMBERED = 4096
+SQLITE_QUERY = "SELECT answer, measured FROM results WHERE key = ?"
 QUERY = text("SELECT answer, measured FROM results WHERE key = :key")
 
 
@@ -30,7 +31,7 @@ class HotLookup:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._hashes: OrderedDict[str, str] = OrderedDict()
-        self._connection: Connection | None = None
+        self._connection: PoolProxiedConnection | None = None
 
     async def answer(self, request: LookupRequest) -> bytes | None:
         """The complete answer's bytes; None when the general path has to decide."""
@@ -84,10 +85,11 @@ class HotLookup:
 
     def _row(self, key: str) -> tuple[str, bool] | None:
         if self._connection is None:
-            # Autocommit: every query sees what is committed by then, and no old snapshot keeps the log from shrinking.
-            engine = self._context.database.engine.execution_options(isolation_level="AUTOCOMMIT")
-            self._connection = engine.connect()
-        row = self._connection.execute(QUERY, {"key": key}).one_or_none()
+            # The driver's own connection: outside a transaction every query sees what is committed by then, and no old
+            # snapshot keeps the log from shrinking.
+            self._connection = self._context.database.engine.raw_connection()
+        cursor = self._connection.driver_connection.execute(SQLITE_QUERY, (key,))  # type: ignore[union-attr]  # sqlite3's
+        row = cursor.fetchone()
         return (row[0], bool(row[1])) if row is not None else None
 
     def _pooled_row(self, key: str) -> tuple[str, bool] | None:
