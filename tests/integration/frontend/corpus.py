@@ -827,6 +827,37 @@ def promoted_fp8() -> Any:
     return main
 
 
+def loads_around_loop() -> Any:
+    m, n, k = 512, 512, 1024
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((m, k), T.float16),
+        B: T.Tensor((k, n), T.float16),
+        before: T.Tensor((m, n), T.float16),
+        after: T.Tensor((m, n), T.float16),
+        C: T.Tensor((m, n), T.float32),
+    ):
+        with T.Kernel(n // 128, m // 128, threads=256) as (bx, by):
+            As = T.alloc_shared((128, 64), T.float16)
+            Bs = T.alloc_shared((64, 128), T.float16)
+            first = T.alloc_shared((128, 128), T.float16)
+            last = T.alloc_shared((128, 128), T.float16)
+            acc = T.alloc_fragment((128, 128), T.float32)
+            T.copy(before[by * 128, bx * 128], first)
+            T.copy(first, acc)
+            for ko in T.Pipelined(k // 64, num_stages=3):
+                T.copy(A[by * 128, ko * 64], As)
+                T.copy(B[ko * 64, bx * 128], Bs)
+                T.gemm(As, Bs, acc)
+            T.copy(after[by * 128, bx * 128], last)
+            for i, j in T.Parallel(128, 128):
+                acc[i, j] += last[i, j]
+            T.copy(acc, C[by * 128, bx * 128])
+
+    return main
+
+
 FITTING: tuple[Factory, ...] = (
     persistent_gemm,
     persistent_for,
@@ -856,6 +887,7 @@ FITTING: tuple[Factory, ...] = (
     scalar_argument,
     late_start,
     promoted_fp8,
+    loads_around_loop,
 )
 
 NOT_FITTING: dict[Factory, str] = {

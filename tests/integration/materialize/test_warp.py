@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from lowering.children import ChildPool, Limits, Refused, Returned
-from solver.domain import ROOT, KernelGraph, Pipeline, WarpSchedule, dump
+from solver.domain import ROOT, Feasible, KernelGraph, Pipeline, ProvenOptimal, WarpSchedule, dump
+from solver.problem import close_problem
+from solver.profiles import load_profile
+from solver.solve import solve
 from tests.integration.frontend.corpus_names import EXAMPLES, fitting
 from tests.integration.materialize.schedules import (
     ATTENTION,
@@ -36,6 +39,21 @@ LOWERED = ("gemm", "attention")
 """Taken down to CUDA text: seconds each; the others stop after TileLang's materialiser."""
 PLAIN = [*fitting(), *EXAMPLES[1:7]]
 
+SOLVED = (
+    *(
+        "persistent_gemm",
+        "persistent_for",
+        "dequant_gemm",
+        "layernorm",
+        "early_small_load",
+        "one_trip",
+        "symbolic_gemm",
+    ),
+    *("causal_attention", "grouped_gemm", "guarded_copies", "cp_async_gemm", "gemv", "unrolled_stages", "shared_view"),
+    *("named_statements", "local_variables", "late_start", "promoted_fp8", "loads_around_loop", "example_gemm_5"),
+)
+"""Kernels whose best schedule by the solver is put to TileLang as well."""
+
 Answers = dict[str, dict[str, Any]]
 
 
@@ -47,6 +65,11 @@ def materialized(
     jobs = dict(SPECIALISED)
     for name in PLAIN:
         jobs[f"plain_{name}"] = (name, one_role(read_graph(name)))
+    for name in SOLVED:
+        verdict = solve(close_problem(read_graph(name), load_profile("h200")))
+        assert isinstance(verdict, (ProvenOptimal, Feasible)), (name, verdict)
+        assert isinstance(verdict.schedule, WarpSchedule)
+        jobs[f"solved_{name}"] = (name, verdict.schedule)
     done = {}
     for job, (kernel, schedule) in jobs.items():
         reply = pool.run("materialize.warp", {"ir": corpus_ir(kernel), "schedule": dump(schedule)}, LIMITS)
@@ -87,6 +110,16 @@ def test_tilelang_takes_the_schedule_and_launches_its_warps(
     else:
         warps = one_role(read_graph(name.removeprefix("plain_"))).num_warps
     assert answer["threads"] == 32 * warps
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_tilelang_takes_what_the_solver_found(
+    name: str, lowered: Answers, materialized: dict[str, dict[str, Any]]
+) -> None:
+    answer = lowered[f"solved_{name}"]
+    assert "error" not in answer, answer["error"]
+    assert answer["threads"] == 32 * materialized[f"solved_{name}"]["schedule"]["num_warps"]
+    assert answer["same_ir"]
 
 
 @pytest.mark.parametrize("name", [*SPECIALISED, *(f"plain_{name}" for name in PLAIN)])

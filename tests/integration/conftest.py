@@ -1,4 +1,4 @@
-"""One build of the corpus and one warm child for all tests of this folder."""
+"""One build of the frontend's corpus and one warm child for all integration tests that ask for them."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from lowering.children import ChildPool, Limits, Reply, Returned
 from solver.domain import KernelGraph, dump, load
 from solver.profiles import load_profile
 
-HERE = Path(__file__).parent
+BUILDER = Path(__file__).parent / "frontend" / "build_corpus.py"
 LIMITS = Limits(wall_seconds=120)
 ReadGraph = Callable[[str], KernelGraph]
 
@@ -21,7 +21,7 @@ ReadGraph = Callable[[str], KernelGraph]
 def corpus_ir(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """IR JSON of a kernel of the corpus, by name."""
     folder = tmp_path_factory.mktemp("corpus")
-    command = [sys.executable, str(HERE / "build_corpus.py"), str(folder)]
+    command = [sys.executable, str(BUILDER), str(folder)]
     built = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert built.returncode == 0, built.stderr[-4000:]
     return lambda name: (folder / f"{name}.json").read_text()
