@@ -6,10 +6,27 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from service.db import ReadSession
 from service.db.models import Candidate, Job, JobState
+
+FAMILY_OF_CODE = {
+    "instruction-needs-registers": "register_pool",
+    "register-request-ignored": "register_pool",
+    "register-allocation-failed": "register_need",
+    "wgmma-serialized": "register_need",
+    "spills": "register_need",
+}
+"""Which family should have excluded what the assembler complained of (codes of ``lowering/compile/ptxas.py``)."""
+FAMILY_OF_OUTCOME = {
+    "over_resource": "shared_memory",
+    "launch_failed": "occupancy",
+    "timed_out": "deadlock",
+    "wrong_result": "body_order",
+    "not_honoured": "placement",
+}
+"""Where no code says more: the family whose rule the outcome contradicts first."""
 
 __all__ = ["Agreement", "Miss", "ModelPage", "kendall_tau", "model_page", "top_fraction"]
 
@@ -60,10 +77,12 @@ class ModelPage:
 
     agreements: Sequence[Agreement]
     misses: Sequence[Miss]
-    false_feasible: Sequence[tuple[str, int]]
-    """What the compiler or the device refused although the model allowed it, by failure code."""
+    false_feasible: Sequence[tuple[str, str, int]]
+    """What the compiler or the device refused although the model allowed it: family, outcome and code, how often."""
+    suspects: Sequence[tuple[str, Sequence[Job]]]
+    """False infeasible: families that excluded structures in jobs which the compiler's own choice won."""
     impossible: Sequence[tuple[str, int]]
-    """Structures excluded by proof, by constraint family: where a false infeasible would hide."""
+    """Structures excluded by proof, by constraint family."""
 
 
 def model_page(session: ReadSession) -> ModelPage:
@@ -95,15 +114,14 @@ def model_page(session: ReadSession) -> ModelPage:
         pairs = [(timed.forecast_ns, timed.measured_ns) for timed in rows]
         agreements.append(Agreement(job.id, job.name, len(rows), kendall_tau(pairs), top_fraction(pairs)))
         misses += _misses(job, rows)
-    refused = session.rows(
-        select(Candidate.outcome, func.count())
-        .where(
+    lost = session.rows(
+        select(Candidate.outcome, Candidate.failure).where(
             Candidate.job_id.in_([job.id for job in jobs]),
             Candidate.kind == "scheduled",
-            Candidate.outcome.in_(("over_resource", "compile_failed", "not_honoured", "launch_failed", "timed_out")),
+            Candidate.outcome.in_((*FAMILY_OF_OUTCOME, "compile_failed")),
         )
-        .group_by(Candidate.outcome)
     )
+    refused = Counter(_contradicted(outcome, failure) for outcome, failure in lost)
     families = Counter(
         conflict["family"]
         for job in jobs
@@ -114,7 +132,8 @@ def model_page(session: ReadSession) -> ModelPage:
     return ModelPage(
         agreements=agreements,
         misses=[_described(session, miss) for miss in misses[:SHOWN_MISSES]],
-        false_feasible=sorted(((str(name), count) for name, count in refused), key=lambda item: -item[1]),
+        false_feasible=[(family, reason, count) for (family, reason), count in refused.most_common()],
+        suspects=_suspects(jobs, by_job),
         impossible=families.most_common(),
     )
 
@@ -141,6 +160,24 @@ def top_fraction(pairs: Sequence[tuple[float, float]], count: int = TOP) -> floa
     """Best measured time of all over the best among the ``count`` best forecasts; 1 when the model found the best."""
     chosen = sorted(pairs)[:count]
     return min(y for _, y in pairs) / min(y for _, y in chosen)
+
+
+def _contradicted(outcome: str, failure: dict[str, Any] | None) -> tuple[str, str]:
+    code = str((failure or {}).get("code", ""))
+    family = FAMILY_OF_CODE.get(code) or FAMILY_OF_OUTCOME.get(outcome, "none known")
+    return family, f"{outcome}: {code}" if code else outcome
+
+
+def _suspects(jobs: Sequence[Job], by_job: dict[str, list[_Timed]]) -> list[tuple[str, Sequence[Job]]]:
+    """If the compiler found something faster than all that we allowed, what we excluded there is worth a look."""
+    found: dict[str, list[Job]] = {}
+    for job in jobs:
+        rows = by_job.get(job.id, [])
+        if not rows or min(rows, key=lambda row: row.measured_ns).kind == "scheduled":
+            continue
+        for family in sorted({c["family"] for e in (job.summary or {}).get("rejected", []) for c in e["conflicts"]}):
+            found.setdefault(family, []).append(job)
+    return sorted(found.items(), key=lambda item: -len(item[1]))
 
 
 def _described(session: ReadSession, miss: Miss) -> Miss:

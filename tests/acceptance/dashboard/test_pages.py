@@ -98,6 +98,12 @@ def test_why_not_answers_with_families_and_numbers(shown: Shown) -> None:
     assert "nothing here is called" in wrong.text
 
 
+def test_the_model_page_names_the_families_that_the_hardware_contradicted(shown: Shown) -> None:
+    text = shown.service.client.get("/model").text
+    assert "<b>1</b> placement" in text, "one schedule was not honoured"
+    assert "<b>1</b> shared memory" in text, "one needed more than there is"
+
+
 def test_errors_are_pages_with_the_code(shown: Shown) -> None:
     missing = shown.service.client.get("/jobs/nope")
     assert missing.status_code == 404
