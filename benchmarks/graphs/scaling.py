@@ -1,8 +1,9 @@
 """A series of loop bodies of growing size, to show how solving time grows from 10 to 200 operations.
 
 Each body is a number of independent softmax pipelines (product, maximum, exponential, sum, conversion, product, rescaling)
-that share one set of units, about two pipelines a warpgroup, as sub-tiling makes them: the same constraint classes as the
+that share one set of units, one warpgroup for each, as sub-tiling makes them: the same constraint classes as the
 attention cases, only more of them (and more warpgroups than a block can have). The remainder is element-wise operations.
+Costs are a B200's with head dimension 64, so the exponentials bind and fill their unit to the last cycle.
 """
 
 from benchmarks.graphs.builder import Costs, LoopBuilder
@@ -18,7 +19,7 @@ TILE = 64 * 64
 
 def scaling_case(ops: int) -> ModuloProblem:
     """A loop body of exactly ``ops`` operations; at least 9."""
-    loop = LoopBuilder(f"scaling-{ops}", Costs(builtin_profile("h100")))
+    loop = LoopBuilder(f"scaling-{ops}", Costs(builtin_profile("b200")))
     loop.load("load", TILE * 2)
     count = (ops - 1) // PIPELINE
     for index in range(count):
@@ -27,14 +28,14 @@ def scaling_case(ops: int) -> ModuloProblem:
         before = f"sum{index % count}"
         loop.step(f"extra{index}", "alu", loop.costs.alu(TILE), registers=1)
         loop.flow(before, f"extra{index}")
-    groups = tuple(Group(f"wg{index}", 4, 200) for index in range((count + 2) // 2))
-    memory = Memory("shared", builtin_profile("h100").integer("shared.per_block", "bytes"))
+    groups = tuple(Group(f"wg{index}", 4, 200) for index in range(count))
+    memory = Memory("shared", builtin_profile("b200").integer("shared.per_block", "bytes"))
     return loop.problem((*groups, Group("load", 1, 64, variable_latency=True)), (memory,))
 
 
 def _pipeline(loop: LoopBuilder, name: str) -> None:
     costs = loop.costs
-    product, full, row = costs.gemm(64, 64, 128), costs.hand_off(4 * TILE), costs.hand_off(256)
+    product, full, row = costs.gemm(64, 64, 64), costs.hand_off(4 * TILE), costs.hand_off(256)
     qk = loop.step(f"qk{name}", "tensor_core", product, registers=32, hand_off=full)
     top = loop.step(f"max{name}", "alu", costs.alu(TILE), registers=1, hand_off=row)
     shift = loop.step(f"shift{name}", "alu", costs.alu(TILE), registers=32, hand_off=full)

@@ -18,7 +18,7 @@ WORK = 200
 """Work units for one guess; the model has one boolean an operation and group."""
 SPREADS = (1.25, 2.0)
 """How much over the even share a group may be loaded."""
-MOST = 3
+MOST = 2
 
 _On = dict[tuple[str, str], Literal]
 

@@ -27,10 +27,10 @@ from solver.modulo.verify import verify
 __all__ = ["Attempt", "ModuloAnswer", "UnverifiedScheduleError", "longest_interval", "solve"]
 
 GUESS_WORK = 60
-"""Work for the timing under one guess of the groups."""
+"""Work for the timing under one guess of the groups in the first round; it doubles every round."""
 ROUND_WORK = 120
-"""Work of the first short search for a schedule; later ones double every second time."""
-PROBE_ROUNDS = 8
+"""Work of the first short joint search; it doubles every second round."""
+ROUNDS = 5
 UPPER_PARTS = (64, 16, 4, 2, 1)
 """Which fractions above the bound are probed for some schedule when the bound itself has none."""
 SEARCHED = "search: every smaller interval excluded"
@@ -100,16 +100,6 @@ class _Run:
         self.attempts.append(Attempt(encoding.low, encoding.high, result.status.value, result.work, seconds))
         return result
 
-    def decide(self, encoding: Encoding, rounds: int) -> EngineResult:
-        """Restarts with growing limits and new seeds: the time to a first schedule varies tenfold with the seed."""
-        result = self.ask(encoding, ROUND_WORK, quick=True)
-        for restart in range(1, rounds):
-            ended = self.left <= 0 or time.monotonic() >= self.ends_at
-            if result.status is not EngineStatus.UNKNOWN or ended:
-                break
-            result = self.ask(encoding, ROUND_WORK << (restart // 2), quick=True, restart=restart)
-        return result
-
 
 def solve(
     problem: ModuloProblem, *, engine_name: str = "cpsat", budget: Budget | None = None, polish: bool = True
@@ -164,23 +154,19 @@ def _least_interval(
     run: _Run, problem: ModuloProblem, first: Bound, high: int
 ) -> tuple[ModuloSchedule | None, Bound, str]:
     """Schedule, proven bound and why the search ended early; no schedule and no reason means proven infeasible."""
-    for pinned in guesses(problem, first.cycles, run.engine, run.budget.seed):
-        encoding = _encode(pinned, first.cycles, first.cycles)
-        result = run.ask(encoding, GUESS_WORK, quick=True)
-        if result.values is not None:
-            return _checked(problem, encoding.schedule(result.values)), first, ""
-    encoding = _encode(problem, first.cycles, first.cycles)
-    result = run.decide(encoding, PROBE_ROUNDS)
-    if result.values is not None:
-        return _checked(problem, encoding.schedule(result.values)), first, ""
+    found, result, pinned = _at_the_bound(run, problem, first.cycles)
+    if found is not None:
+        return found, first, ""
     bound = first
     if result.status is EngineStatus.INFEASIBLE:
         bound = Bound(first.cycles + 1, f"{first.reason} excluded by search")
     if bound.cycles > high:
         return None, bound, ""
-    best = _some_schedule(run, problem, bound.cycles, high)
+    best = _some_schedule(run, [*pinned[:1], problem], bound.cycles, high)
     if best is not None and best.interval == bound.cycles:
         return best, bound, ""
+    if run.left <= 0 or time.monotonic() >= run.ends_at:
+        return best, bound, "the budget ended before every smaller interval was excluded"
     wide = _encode(problem, bound.cycles, best.interval - 1 if best else high)
     wide.model.minimize(wide.interval)
     result = run.ask(wide, run.left)
@@ -193,16 +179,46 @@ def _least_interval(
     return best, bound, "" if result.status is EngineStatus.INFEASIBLE else result.reason
 
 
-def _some_schedule(run: _Run, problem: ModuloProblem, low: int, high: int) -> ModuloSchedule | None:
+def _at_the_bound(
+    run: _Run, problem: ModuloProblem, interval: int
+) -> tuple[ModuloSchedule | None, EngineResult, list[ModuloProblem]]:
+    """A schedule of this interval, the joint search's last word, and the guesses that were not refuted.
+
+    Guesses and the joint model take turns with growing limits and new seeds: the time to a first schedule varies tenfold
+    with the seed, and which of them is easy differs from problem to problem.
+    """
+    pinned = list(guesses(problem, interval, run.engine, run.budget.seed))
+    models = [_encode(guess, interval, interval) for guess in pinned]
+    joint = _encode(problem, interval, interval)
+    result = EngineResult(EngineStatus.UNKNOWN, None, (), (), (), 0, "the budget ended before the first search")
+    for restart in range(ROUNDS):
+        for index in reversed(range(len(pinned))):
+            if run.left <= 0 or time.monotonic() >= run.ends_at:
+                return None, result, pinned
+            result = run.ask(models[index], GUESS_WORK << restart, quick=True, restart=restart)
+            if result.values is not None:
+                return _checked(problem, models[index].schedule(result.values)), result, pinned
+            if result.status is EngineStatus.INFEASIBLE:
+                del pinned[index], models[index]
+        result = run.ask(joint, ROUND_WORK << restart // 2, quick=True, restart=restart)
+        if result.values is not None:
+            return _checked(problem, joint.schedule(result.values)), result, pinned
+        if result.status is EngineStatus.INFEASIBLE or run.left <= 0 or time.monotonic() >= run.ends_at:
+            break
+    return None, result, pinned
+
+
+def _some_schedule(run: _Run, forms: list[ModuloProblem], low: int, high: int) -> ModuloSchedule | None:
     """A schedule at one of a few intervals above the bound, so that the search over all of them has a near end."""
     for part in UPPER_PARTS:
         interval = low + low // part
-        if interval > high:
+        if interval > high or run.left <= 0 or time.monotonic() >= run.ends_at:
             break
-        encoding = _encode(problem, interval, interval)
-        result = run.ask(encoding, ROUND_WORK, quick=True)
-        if result.values is not None:
-            return _checked(problem, encoding.schedule(result.values))
+        for form in forms:
+            encoding = _encode(form, interval, interval)
+            result = run.ask(encoding, ROUND_WORK, quick=True)
+            if result.values is not None:
+                return _checked(forms[-1], encoding.schedule(result.values))
     return None
 
 

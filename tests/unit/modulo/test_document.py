@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 
 from solver.domain import DocumentError
-from solver.modulo import parse_problem, problem_document, read_problem, solve_file
+from solver.modulo import parse_problem, problem_document, read_problem, solve, solve_file
 from tests.unit.modulo.tiny import chain, two_groups
 
 Change = Callable[[dict[str, Any]], object]
@@ -108,6 +108,15 @@ def test_a_file_without_a_schedule_says_why(tmp_path: Path) -> None:
     answer = solve_file(file)
     assert (answer["status"], answer["interval"]) == ("infeasible", None)
     assert answer["conflicts"][0]["message"] == "load holds 2 of shared, which has 1"
+
+
+def test_the_example_of_the_documentation_is_solved() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "modulo.md").read_text(encoding="utf-8")
+    problem = parse_problem(page.split("```json\n")[1].split("```")[0])
+    answer = solve(problem)
+    assert answer.status == "proven_optimal"
+    assert answer.schedule is not None
+    assert answer.schedule.interval == 2048
 
 
 def test_unreadable_files_and_unknown_engines_are_refused(tmp_path: Path) -> None:

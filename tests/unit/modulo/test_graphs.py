@@ -1,0 +1,40 @@
+"""The benchmark's graphs are what they say: published costs, constraint classes all there, and a proof for the small ones."""
+
+import pytest
+
+from benchmarks.graphs import SIZES, attention_cases, scaling_case
+from benchmarks.solve import measure
+from solver.engines import Budget
+from solver.modulo import Wait
+from solver.modulo.bounds import impossible
+
+
+def test_a_hopper_product_of_128_cubed_and_its_exponentials_take_1024_cycles_each() -> None:
+    problem = attention_cases()["hopper-forward-coarse"]()
+    assert problem.op("qk0").cycles == problem.op("exp0").cycles == 1024
+
+
+@pytest.mark.parametrize("name", list(attention_cases()))
+def test_every_published_constraint_class_is_in_every_graph(name: str) -> None:
+    problem = attention_cases()[name]()
+    assert not impossible(problem)
+    assert any(edge.distance for edge in problem.edges)
+    assert {edge.wait for edge in problem.edges} == {Wait.NEVER, Wait.ACROSS, Wait.ALWAYS}
+    assert any(op.registers for op in problem.ops)
+    assert any(op.memory for op in problem.ops)
+    assert any(op.spill_cycles for op in problem.ops)
+    assert any(op.variable_latency for op in problem.ops)
+    assert sum(group.variable_latency for group in problem.groups) == 1
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_series_has_the_sizes_it_names(size: int) -> None:
+    assert len(scaling_case(size).ops) == size
+
+
+@pytest.mark.parametrize("name", ["hopper-forward", "hopper-backward", "blackwell-backward"])
+def test_attention_graphs_are_proven_and_replayed(name: str) -> None:
+    row = measure(name, attention_cases()[name](), "cpsat", Budget())
+    assert row["proven"]
+    assert row["verified"]
+    assert row["interval"] == row["bound"]
