@@ -115,6 +115,9 @@ def run(
             while sum(killed.values()) < kills and time.monotonic() < until:
                 time.sleep(dice.uniform(*pause))
                 servers, children = fleet.victims()
+                if servers and not children and dice.random() < 0.7:
+                    # A server without children has done nothing yet; most of the time let it come to work first.
+                    continue
                 kind, pool = ("child", children) if children and dice.random() < 0.5 else ("server", servers)
                 if not pool:
                     fleet.keep_up()
