@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 OUT    ?= out
+# Test processes; a file stays in one of them, so that its fixtures are made once.
+JOBS   ?= 2
 BIN    := $(VENV)/bin
 PY     := $(BIN)/python
 # Extra arguments for pip, such as an index of CPU-only torch wheels.
@@ -33,8 +35,8 @@ demo: setup ## Tune both example kernels for an H200: candidates, proof lines, H
 	WARPWRIGHT_DATA=$(OUT)/data $(BIN)/warpwright tune examples/attention.py --profile h200 --candidates 4 --budget 1500 --out $(OUT)/attention
 	@echo "Reports: $(OUT)/gemm/report.html and $(OUT)/attention/report.html"
 
-test: setup ## Run the whole test suite (no GPU, no network, no root needed)
-	$(PY) -m pytest
+test: setup ## Run the whole test suite on two cores (no GPU, no network, no root needed)
+	$(PY) -m pytest -n $(JOBS) --dist loadfile
 
 test-long: setup ## Run the tests marked slow as well
 	$(PY) -m pytest -m "slow or not slow"

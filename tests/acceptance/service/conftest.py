@@ -24,6 +24,7 @@ def settings_for(folder: Path, **changes: object) -> Settings:
         "lease_seconds": 2.0,
         "heartbeat_seconds": 0.3,
         "poll_seconds": 0.1,
+        "build_slots": 1,  # the tests count what was built by a moment
         **changes,
     }
     return Settings(**values)  # type: ignore[arg-type]  # names and types are the test's own
