@@ -30,8 +30,8 @@ FAMILY_OF_OUTCOME = {
 
 __all__ = ["Agreement", "Miss", "ModelPage", "kendall_tau", "model_page", "top_fraction"]
 
-RECENT_JOBS = 50
-MEASURED_ROWS = 2500
+RECENT_JOBS = 30
+MEASURED_ROWS = 1500
 TOP = 8
 SHOWN_MISSES = 20
 
