@@ -32,6 +32,9 @@ def write_result(result: Result, kernel: KernelFile, profile: HardwareProfile, f
     if best is not None and best.source:
         (folder / "kernel.py").write_text(best.source, "utf-8")
         first.append(folder / "kernel.py")
+    if best is not None and "ascend_source" in best.products:
+        (folder / "kernel.asc").write_bytes(best.products["ascend_source"])
+        first.append(folder / "kernel.asc")
     report = folder / "report.html"
     write_report(result, kernel, profile, report)
     return (report, *first, folder / "result.json")

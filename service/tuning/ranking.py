@@ -54,11 +54,17 @@ def tied_with_best(records: Sequence[CandidateRecord]) -> tuple[str, ...]:
     )
 
 
+LOWERED_SOURCES = ("ascend_source", "cuda_source")
+"""Products that show a lowering, where no compiler for the target was at hand."""
+
+
 def note_of(best: CandidateRecord | None) -> str:
     """What the answer rests on, in the words shown to users."""
     if best is None:
         return "nothing usable"
-    return {
-        Outcome.MEASURED: "measured",
-        Outcome.COMPILED: "compiled, not measured",
-    }.get(best.outcome, "solved, not compiled")
+    if best.outcome is Outcome.MEASURED:
+        return "measured"
+    if best.outcome is Outcome.COMPILED:
+        return "compiled, not measured"
+    lowered = any(product.name in LOWERED_SOURCES for product in best.products)
+    return "lowered, not compiled, not measured" if lowered else "solved, not compiled"

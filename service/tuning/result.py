@@ -174,7 +174,7 @@ class TuneResult:
     partial: bool = False
     stopped_by: str = ""
     note: str = ""
-    """``measured``, or what is missing: ``compiled, not measured``, ``solved, not compiled``."""
+    """``measured``, or what is missing: ``compiled, not measured``, ``lowered, not compiled, not measured``, ..."""
     failure: Failure | None = None
 
     def candidate(self, candidate_id: str) -> CandidateRecord:
