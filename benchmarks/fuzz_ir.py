@@ -1,183 +1,110 @@
 """``python -m benchmarks.fuzz_ir``: damaged IR documents, by the hundred thousand, against the frontend.
 
 Every document must end as a graph or as a typed error. The check runs in this process and must never raise anything else; what
-passes it goes to a child, where TVM may say what it likes: a crash there is counted, and the next document goes to a new child.
+passes it goes to a warm child, where TVM may say what it likes: a crash there is counted by its kind, and the next document
+goes to a new child. The documents come from all kernels of the tests' corpus; each kernel gets the same time of the child, so
+that small kernels are damaged more often.
 """
 
 import argparse
-import contextlib
-import copy
 import json
 import random
+import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from lowering.children import ChildPool, Crashed, Limits, OutOfMemory, Refused, Reply, Returned, TimedOut
+from benchmarks.damage import Graph, damaged
+from lowering.children import (
+    ChildPool,
+    Crashed,
+    Limits,
+    OutOfMemory,
+    OutputExceeded,
+    Refused,
+    Reply,
+    Returned,
+    TimedOut,
+)
 from lowering.frontend.irhash import hash_document
 from lowering.frontend.precheck import precheck
-from solver.domain import WarpwrightError, dump
+from solver.domain import WarpwrightError, digest_text, dump
 from solver.profiles import load_profile
 
-__all__ = ["damaged", "judge", "main"]
+__all__ = ["GOLDEN", "judge", "main"]
 
-Graph = dict[str, Any]
-GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden" / "ir"
+ROOT = Path(__file__).resolve().parents[1]
+GOLDEN = ROOT / "tests" / "golden" / "ir"
+BUILDER = ROOT / "tests" / "integration" / "frontend" / "build_corpus.py"
 LIMITS = Limits(wall_seconds=20, memory_bytes=4 << 30)
-
-_VALUES: tuple[Any, ...] = (0, 1, -1, 2, 7, 2**31, -(2**31), 2**63 - 1, 2**63, 1e300, "", "x", None, True, [], {}, 0.5)
-_STRINGS = (
-    "",
-    "a;b",
-    "tl.ws_schedule",
-    "shared.dyn",
-    "pragma_import_c",
-    "x" * 1000,
-    "\u0000",
-    "é",
-    "main",
-    "num_stages",
-)
-_TYPES = (
-    "tirx.Var",
-    "tirx.For",
-    "ffi.Array",
-    "ffi.Map",
-    "None",
-    "ir.IntImm",
-    "tirx.Buffer",
-    "ir.IRModule",
-    "tirx.While",
-)
-_OPERATORS = ("tl.tileop.gemm", "tl.region", "tirx.call_extern", "tl.tileop.reduce", "tirx.exp2", "tl.tileop.fill", "")
-
-
-def damaged(graph: Graph, seed: int) -> Iterator[str]:
-    """Endless damaged copies of a document, as text: one to four changes each, now and then torn text."""
-    rng = random.Random(seed)
-    text = json.dumps(graph)
-    while True:
-        if rng.random() < 0.04:
-            yield _torn(rng, text)
-            continue
-        wounded = copy.deepcopy(graph)
-        for _ in range(rng.choice((1, 1, 1, 2, 3, 4))):
-            # A wound may find what it needs gone after an earlier one; then the document has one wound less.
-            with contextlib.suppress(KeyError, TypeError, AttributeError, IndexError):
-                rng.choice(_WOUNDS)(rng, wounded)
-        yield json.dumps(wounded)
+WRITE_EVERY = 1000
+BAD = ("UNTYPED", "child ended")
 
 
 def judge(pool: ChildPool, profile: Graph, text: str) -> str:
     """What became of one document: ``graph``, an error's code, or how the child ended."""
     try:
-        document = precheck(text)
-        hash_document(document)
+        hash_document(precheck(text))
     except WarpwrightError as error:
         return f"refused here: {error.code}"
+    except Exception as error:  # noqa: BLE001 - the very thing that is looked for
+        return f"UNTYPED here: {type(error).__name__}"
     return _word(pool.run("frontend.read", {"ir": text, "profile": profile}, LIMITS))
 
 
 def _word(reply: Reply) -> str:
-    if isinstance(reply, Returned):
-        return "graph"
-    if isinstance(reply, Refused):
-        return f"refused in the child: {reply.code}"
-    if isinstance(reply, (Crashed, TimedOut, OutOfMemory)):
-        return f"child ended: {type(reply).__name__}"
-    return f"UNTYPED: {reply}"
+    match reply:
+        case Returned():
+            return "graph"
+        case Refused(code=code):
+            return f"refused in the child: {code}"
+        case Crashed(signal=None, exit_code=code):
+            return f"child ended: exit code {code}"
+        case Crashed(signal=number):
+            return f"child ended: signal {number}"
+        case TimedOut(clock=clock):
+            return f"child ended: {clock} time"
+        case OutOfMemory() | OutputExceeded():
+            return f"child ended: {type(reply).__name__}"
+        case _:
+            return f"UNTYPED: {reply}"
 
 
-def _torn(rng: random.Random, text: str) -> str:
-    where = rng.randrange(len(text))
-    return text[:where] if rng.random() < 0.5 else text[:where] + rng.choice('{}[]",:0x') + text[where + 1 :]
+class Campaign:
+    """A stream of damaged documents over several kernels, judged by as many threads as there are children."""
 
+    def __init__(self, graphs: Mapping[str, Graph], shares: Mapping[str, float], seed: int, keep: Path | None) -> None:
+        self.counts = Counter[str]()
+        self.documents = Counter[str]()
+        self._names = list(graphs)
+        self._weights = [shares[name] for name in self._names]
+        self._streams = {name: damaged(graphs[name], seed) for name in self._names}
+        self._random = random.Random(seed)
+        self._lock = threading.Lock()
+        self._keep = keep
 
-def _field(rng: random.Random, graph: Graph) -> None:
-    """A field gets another value, another reference, or goes."""
-    node = rng.choice(graph["nodes"])
-    data = node.get("data")
-    if isinstance(data, dict) and data:
-        name = rng.choice(list(data))
-        choice = rng.random()
-        if choice < 0.1:
-            del data[name]
-        elif choice < 0.7 and isinstance(data[name], int):
-            data[name] = rng.randrange(len(graph["nodes"]))
-        else:
-            data[name] = rng.choice(_VALUES)
+    def next(self) -> tuple[str, str]:
+        """A kernel's name and one damaged document of it."""
+        with self._lock:
+            name = self._random.choices(self._names, self._weights)[0]
+            return name, next(self._streams[name])
 
-
-def _entry(rng: random.Random, graph: Graph) -> None:
-    """A list loses, gains, repeats or swaps entries."""
-    lists = [node["data"] for node in graph["nodes"] if node["type"] in ("ffi.Array", "ffi.Map") and node.get("data")]
-    if not lists:
-        return
-    entries = rng.choice(lists)
-    choice = rng.randrange(4)
-    if choice == 0:
-        entries.pop(rng.randrange(len(entries)))
-    elif choice == 1:
-        entries.insert(rng.randrange(len(entries) + 1), rng.randrange(len(graph["nodes"])))
-    elif choice == 2:
-        entries[rng.randrange(len(entries))] = rng.choice((*entries, rng.randrange(len(graph["nodes"]))))
-    else:
-        rng.shuffle(entries)
-
-
-def _same_kind(rng: random.Random, graph: Graph) -> None:
-    """A reference moves to another node of the same type: the damage that a check of types cannot see."""
-    by_type: dict[str, list[int]] = {}
-    for index, node in enumerate(graph["nodes"]):
-        by_type.setdefault(node["type"], []).append(index)
-    holders = [node for node in graph["nodes"] if isinstance(node.get("data"), (dict, list)) and node["data"]]
-    node = rng.choice(holders)
-    data = node["data"]
-    keys = list(data) if isinstance(data, dict) else list(range(len(data)))
-    references = [key for key in keys if type(data[key]) is int and 0 <= data[key] < len(graph["nodes"])]
-    if references:
-        key = rng.choice(references)
-        data[key] = rng.choice(by_type[graph["nodes"][data[key]]["type"]])
-
-
-def _constant(rng: random.Random, graph: Graph) -> None:
-    """An immediate gets another value: shapes, extents, flags."""
-    numbers = [node["data"] for node in graph["nodes"] if node["type"] in ("ir.IntImm", "ir.FloatImm")]
-    rng.choice(numbers)["value"] = rng.choice((0, 1, -1, 2, 3, 16, 63, 128, 4096, 2**31, 2**40, -(2**62)))
-
-
-def _text(rng: random.Random, graph: Graph) -> None:
-    strings = [node for node in graph["nodes"] if node["type"] == "ffi.String"]
-    rng.choice(strings)["data"] = rng.choice((*_STRINGS, rng.choice(strings)["data"]))
-
-
-def _type(rng: random.Random, graph: Graph) -> None:
-    rng.choice(graph["nodes"])["type"] = rng.choice(_TYPES)
-
-
-def _operator(rng: random.Random, graph: Graph) -> None:
-    operators = [node for node in graph["nodes"] if node["type"] == "ir.Op"]
-    rng.choice(operators)["data"] = rng.choice((*_OPERATORS, rng.choice(operators)["data"]))
-
-
-def _dtype(rng: random.Random, graph: Graph) -> None:
-    typed = [node["data"] for node in graph["nodes"] if isinstance(node.get("data"), dict) and "dtype" in node["data"]]
-    rng.choice(typed)["dtype"] = rng.choice(
-        ("int32", "float16", "float32x4", "bool", "handle", "int1", "custom[x]", "")
-    )
-
-
-def _root(rng: random.Random, graph: Graph) -> None:
-    graph["root_index"] = rng.choice((rng.randrange(len(graph["nodes"])), -1, None, "0"))
-
-
-_WOUNDS: tuple[Callable[[random.Random, Graph], None], ...] = (
-    *(_field, _entry, _same_kind, _same_kind, _same_kind, _constant, _constant, _text, _type, _operator, _dtype),
-    *(_entry, _same_kind, _constant, _root),
-)
+    def note(self, name: str, text: str, word: str) -> int:
+        """Count one judgement; the number of documents so far. Documents that ended badly are kept."""
+        with self._lock:
+            self.counts[word] += 1
+            self.documents[name] += 1
+            done = self.counts.total()
+        if self._keep is not None and word.startswith(BAD):
+            self._keep.mkdir(parents=True, exist_ok=True)
+            (self._keep / f"{digest_text(text)[-12:]}.json").write_text(json.dumps({"word": word, "ir": text}))
+        return done
 
 
 def main() -> int:
@@ -185,19 +112,80 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--children", type=int, default=1)
+    parser.add_argument("--golden", action="store_true", help="the small golden document only, nothing is built")
+    parser.add_argument("--out", type=Path, help="the report, rewritten as the run goes on")
+    parser.add_argument("--keep", type=Path, help="folder for documents that ended a child or in something untyped")
     arguments = parser.parse_args()
-    profile, counts, started = dump(load_profile("h200")), Counter[str](), time.monotonic()
-    graphs = [json.loads(path.read_text()) for path in sorted(GOLDEN.glob("*.json"))]
-    streams = [damaged(graph, arguments.seed) for graph in graphs]
-    with ChildPool(1, warm_task="frontend.read", tasks_per_child=2000) as pool:
-        for number in range(arguments.count):
-            counts[judge(pool, profile, next(streams[number % len(streams)]))] += 1
-            if number % 1000 == 999:
-                print(f"{number + 1} of {arguments.count}", file=sys.stderr, flush=True)
-    untyped = sum(count for word, count in counts.items() if word.startswith("UNTYPED"))
-    report = {"documents": arguments.count, "untyped": untyped, "seconds": round(time.monotonic() - started)}
-    print(json.dumps({**report, "answers": dict(counts.most_common())}, indent=1))
-    return 1 if untyped else 0
+    profile, started = dump(load_profile("h200")), time.monotonic()
+    graphs = _golden() if arguments.golden else _corpus()
+    with ChildPool(arguments.children, warm_task="frontend.read", tasks_per_child=2000) as pool:
+        campaign = Campaign(graphs, _shares(pool, profile, graphs), arguments.seed, arguments.keep)
+
+        def one(_: int) -> None:
+            name, text = campaign.next()
+            done = campaign.note(name, text, judge(pool, profile, text))
+            if done % WRITE_EVERY == 0:
+                print(f"{done} of {arguments.count}", file=sys.stderr, flush=True)
+                _write(arguments.out, _report(campaign, started))
+
+        with ThreadPoolExecutor(arguments.children) as threads:
+            # The pool's own queue would hold all futures; blocks keep it short.
+            for block in _blocks(arguments.count, 10 * WRITE_EVERY):
+                list(threads.map(one, block))
+    report = _report(campaign, started)
+    _write(arguments.out, report)
+    print(json.dumps(report, indent=1))
+    return 1 if report["untyped"] else 0
+
+
+def _blocks(count: int, size: int) -> Iterator[range]:
+    return (range(start, min(start + size, count)) for start in range(0, count, size))
+
+
+def _report(campaign: Campaign, started: float) -> dict[str, Any]:
+    counts = campaign.counts.copy()
+
+    def total(start: str) -> int:
+        return sum(count for word, count in counts.items() if word.startswith(start))
+
+    return {
+        "documents": counts.total(),
+        "untyped": total("UNTYPED"),
+        "children_ended": total("child ended"),
+        "refused_before_a_child": total("refused here"),
+        "refused_in_a_child": total("refused in the child"),
+        "graphs": counts["graph"],
+        "seconds": round(time.monotonic() - started),
+        "answers": dict(counts.most_common()),
+        "kernels": dict(campaign.documents.most_common()),
+    }
+
+
+def _write(path: Path | None, report: dict[str, Any]) -> None:
+    if path is not None:
+        path.write_text(json.dumps(report, indent=1) + "\n")
+
+
+def _golden() -> dict[str, Graph]:
+    return {path.stem: json.loads(path.read_text()) for path in sorted(GOLDEN.glob("*.json"))}
+
+
+def _corpus() -> dict[str, Graph]:
+    """The kernels of the tests' corpus, built by a child process of their own."""
+    with tempfile.TemporaryDirectory(prefix="warpwright-fuzz-") as folder:
+        subprocess.run([sys.executable, str(BUILDER), folder], check=True, timeout=600, stdout=sys.stderr)
+        return {path.stem: json.loads(path.read_text()) for path in sorted(Path(folder).glob("*.json"))}
+
+
+def _shares(pool: ChildPool, profile: Graph, graphs: Mapping[str, Graph]) -> dict[str, float]:
+    """Each kernel's share: inverse to the time that it takes intact, and at most that of a kernel of 50 ms."""
+    shares = {}
+    for name, graph in (next(iter(graphs.items())), *graphs.items()):
+        begun = time.monotonic()
+        judge(pool, profile, json.dumps(graph))
+        shares[name] = 1 / max(time.monotonic() - begun, 0.05)
+    return shares
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ from itertools import islice
 
 import pytest
 
-from benchmarks.fuzz_ir import GOLDEN, damaged, judge
+from benchmarks.damage import damaged
+from benchmarks.fuzz_ir import GOLDEN, judge
 from lowering.children import ChildPool
 from lowering.frontend.irhash import hash_document
 from lowering.frontend.precheck import precheck
