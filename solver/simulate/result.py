@@ -53,6 +53,8 @@ class Simulation:
     serialised: bool = False
     dram_bytes: float = 0.0
     reasons: tuple[str, ...] = field(default_factory=tuple)
+    steady_cycles: tuple[float, float] | None = None
+    """From where to where in the block's time the main loop's iterations last the steady interval; None without a loop."""
 
     @property
     def deadlocked(self) -> bool:

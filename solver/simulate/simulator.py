@@ -49,6 +49,7 @@ class _Played:
     interval: float
     busy: dict[str, float]
     engine: Engine
+    steady: tuple[float, float] | None = None
 
 
 def iterations(ahead: int) -> int:
@@ -131,6 +132,7 @@ def play(block: Block, device: Machine) -> Simulation:
         serialised=block.spilled > 0,
         dram_bytes=full.busy.get("memory", 0.0) * device.memory_bytes * total / occupancy,
         reasons=tuple(reasons),
+        steady_cycles=full.steady,
     )
 
 
@@ -155,6 +157,7 @@ def _play_sm(block: Block, device: Machine, miss: Mapping[str, float], occupancy
         mix(turns.interval, together.interval),
         {unit: mix(turns.busy.get(unit, 0.0), together.busy.get(unit, 0.0)) for unit in units},
         turns.engine,
+        turns.steady,
     )
 
 
@@ -170,7 +173,7 @@ def _play_once(
     engine = Engine(streams, side_by_side=side_by_side, timeline=TIMELINE_EVENTS)
     cycles = engine.run()
     busy = dict(engine.busy)
-    interval = 0.0
+    interval, steady = 0.0, None
     for scope, played in block.loops.played.items():
         if scope in {s.parent for s in block.graph.scopes}:
             continue
@@ -179,17 +182,22 @@ def _play_once(
         found = _interval(engine, scope, played, block.ahead)
         if found is None:
             continue
-        interval, rates = found
+        interval, rates, steady = found
         left = block.loops.trips[scope] * entries - played * shown
         cycles += left * interval
         for unit, rate in rates.items():
             busy[unit] = busy.get(unit, 0.0) + rate * left * interval
-    return _Played(cycles, interval, busy, engine)
+    return _Played(cycles, interval, busy, engine, steady)
 
 
-def _interval(engine: Engine, scope: str, played: int, ahead: int) -> tuple[float, dict[str, float]] | None:
-    """Steady interval of a loop and unit rates in it, from the slowest stream; the last ``ahead`` steps load nothing."""
-    best: tuple[float, dict[str, float]] | None = None
+def _interval(
+    engine: Engine, scope: str, played: int, ahead: int
+) -> tuple[float, dict[str, float], tuple[float, float]] | None:
+    """Steady interval of a loop, unit rates in it, and its place in time, from the slowest stream.
+
+    The last ``ahead`` steps load nothing.
+    """
+    best: tuple[float, dict[str, float], tuple[float, float]] | None = None
     for stream in engine.streams:
         last = min(played - 1, max((step for loop, step in stream.marks if loop == scope), default=-1))
         if last < 1:
@@ -201,8 +209,19 @@ def _interval(engine: Engine, scope: str, played: int, ahead: int) -> tuple[floa
         if length <= 0 or (best is not None and length / count <= best[0]):
             continue
         later, earlier = (engine.snapshots[(f"{stream.name}/{scope}", step)] for step in (end, begin))
-        best = length / count, {unit: (later[unit] - earlier.get(unit, 0.0)) / length for unit in later}
+        rates = {unit: (later[unit] - earlier.get(unit, 0.0)) / length for unit in later}
+        best = length / count, rates, (_steady_from(stream, scope, begin, length / count), stream.marks[(scope, end)])
     return best
+
+
+def _steady_from(stream: Stream, scope: str, begin: int, interval: float) -> float:
+    """Where the steady state begins: before step ``begin``, which is in it, all steps that last as long within a twentieth."""
+    while begin > 0:
+        lasted = stream.marks[(scope, begin)] - stream.marks[(scope, begin - 1)]
+        if abs(lasted - interval) > interval / 20:
+            break
+        begin -= 1
+    return stream.marks[(scope, begin)]
 
 
 def _clock(device: Machine, busy: Mapping[str, float]) -> float:

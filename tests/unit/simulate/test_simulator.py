@@ -213,3 +213,20 @@ def test_what_fits_the_cache_is_fetched_once() -> None:
 def test_role_based_falls_back_where_it_cannot_hand_over() -> None:
     graph = kernels.rewrites_after_use()
     assert forecast_baseline(graph, H200, "role_based").nanoseconds > 0
+
+
+def test_the_steady_state_begins_when_the_pipelines_are_full_and_lasts_whole_intervals() -> None:
+    graph, schedule = gemm(3)
+    played = simulate(graph, H200, schedule)
+    assert played.steady_cycles is not None
+    begin, end = played.steady_cycles
+    assert begin > played.interval_cycles, "the first loads have to arrive first"
+    steps = (end - begin) / played.interval_cycles
+    assert steps == pytest.approx(round(steps), rel=0.05), "each lasts the interval within a twentieth"
+    assert steps >= 6
+
+
+def test_a_kernel_without_a_loop_has_no_steady_state() -> None:
+    straight = replace(gemm(1)[0], scopes=(Scope("tl.ws_scope_root", gemm(1)[0].scopes[0].kind, None, 1, ()),), ops=())
+    played = forecast_baseline(straight, H200, "unspecialized")
+    assert played.steady_cycles is None
