@@ -7,11 +7,12 @@ is a variable. Where it is multiplied (by a depth, by a stage), one guarded line
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from solver.channels import Channel
 from solver.costs import NOMINAL_TRIPS, arrival_cycles, skew_cycles, stream_cycles
 from solver.domain.kernel import ROOT, Issue, Memory, OpKind, Scope, ScopeKind
 from solver.model import Expr, Literal, Model, Var, linear
 from solver.problem import CONSUMER, LOAD, MMA, WarpProblem
-from solver.structure import Channel, Structure, structure_of
+from solver.structure import Structure, structure_of
 from solver.wgmma import WARPGROUP
 
 __all__ = ["Encoding", "Key", "declare", "default_warps", "largest_depth", "legal_stages"]

@@ -7,9 +7,9 @@ count cost others half their speed (literature.md 2.1). So ranges are followed t
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from solver.channels import PRIVATE_MEMORIES, loop_carried, path_to
 from solver.domain.kernel import Op
 from solver.problem import WarpProblem
-from solver.structure import PRIVATE_MEMORIES, loop_carried, path_to
 
 __all__ = ["Peak", "peak_registers"]
 

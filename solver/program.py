@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from solver.channels import path_to
 from solver.domain.kernel import Issue, Op, OpKind
 from solver.problem import WarpProblem
-from solver.structure import path_to
 
 __all__ = ["Ordering", "Placed", "orderings"]
 

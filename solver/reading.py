@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from solver.channels import path_to
 from solver.domain.kernel import ROOT, Op
 from solver.domain.schedule import OpRef, Pipeline, Role, Sync, SyncKind, WarpSchedule
 from solver.problem import WarpProblem
-from solver.structure import path_to
 
 __all__ = ["Entry", "Reading", "Span"]
 

@@ -1,11 +1,12 @@
 """Registers of a block and its roles: what the launch gives, what a role keeps after reallocation, what its program needs."""
 
+from solver.channels import source_order
 from solver.domain.kernel import ROOT, Memory, Op, OpKind
 from solver.encoding import default_warps
 from solver.liveness import Peak, peak_registers
 from solver.problem import CONSUMER, WarpProblem
 from solver.reading import Reading
-from solver.structure import source_order, structure_of
+from solver.structure import structure_of
 from solver.wgmma import WARPGROUP, instruction_registers
 
 __all__ = [

@@ -8,13 +8,13 @@ independent half of a certificate: no engine is involved, and the search's inter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from solver.channels import path_to
 from solver.costs import NOMINAL_TRIPS, arrival_cycles, skew_cycles, stream_cycles, unit_cycles
 from solver.domain.kernel import ROOT, ScopeKind, Unit
 from solver.domain.schedule import Sync, SyncKind
 from solver.problem import WarpProblem
 from solver.program import orderings
 from solver.reading import Reading
-from solver.structure import path_to
 
 __all__ = ["Edge", "LoopTime", "iteration_limit", "least_interval", "longest_path", "loop_times", "loops_by_weight"]
 

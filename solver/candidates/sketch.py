@@ -5,11 +5,12 @@ runs what, and which buffers change hands, follow from the solver's own placemen
 """
 
 from solver.candidates.structures import Space, Structure
+from solver.channels import Channel
 from solver.domain import ROOT, Pins, Pipeline, Role, WarpSchedule
 from solver.encoding import default_warps
 from solver.problem import CONSUMER, WarpProblem
 from solver.simulate.assemble import assemble
-from solver.structure import Channel, structure_of
+from solver.structure import structure_of
 
 __all__ = ["sketch"]
 

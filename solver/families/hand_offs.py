@@ -4,6 +4,7 @@ TileLang emits no synchronisation and no message for a buffer outside every pipe
 ``TODO`` at ``auto_schedule.cc:21-24`` names it). Private storage never changes hands: each role has an instance of its own.
 """
 
+from solver.channels import PRIVATE_MEMORIES, item_in, meeting_scope, source_order
 from solver.domain.kernel import ROOT, Memory, Op, ScopeKind
 from solver.domain.schedule import Sync
 from solver.domain.verdict import Violation
@@ -12,7 +13,7 @@ from solver.families.fact import Fact
 from solver.model import linear
 from solver.problem import WarpProblem
 from solver.reading import PRODUCING, Reading
-from solver.structure import PRIVATE_MEMORIES, item_in, meeting_scope, source_order, structure_of
+from solver.structure import structure_of
 
 NAME = "hand_offs"
 

@@ -6,6 +6,7 @@ value of ``depth`` iterations ago, rule book 1.14.8), and more versions than ite
 1.4, 1.8; literature.md 2.1 (depth = ceil(R / II)); facebookexperimental/triton pull 1804 (versions >= lead + 1).
 """
 
+from solver.channels import Channel, loop_carried
 from solver.costs import arrival_cycles, skew_cycles, stream_cycles, unit_cycles
 from solver.domain.kernel import ROOT, Issue, Op, Unit
 from solver.domain.verdict import Violation
@@ -14,7 +15,7 @@ from solver.families.fact import Fact
 from solver.model import Var
 from solver.problem import CONSUMER, WarpProblem
 from solver.reading import Reading
-from solver.structure import Channel, loop_carried, structure_of
+from solver.structure import structure_of
 from solver.timing import iteration_limit
 
 NAME = "pipeline_depth"

@@ -6,6 +6,7 @@ in several pipelines needs their scopes strictly nested. An operation writes buf
 TileLang 0.1.15 wheel, MWS:616-630, 761-790, 1039-1058, 1111-1126, 1284-1308, 1435-1615; rule book 1.4 and 1.6.
 """
 
+from solver.channels import PROTECTED_MEMORIES, path_to
 from solver.domain.kernel import ROOT, Issue, Op
 from solver.domain.schedule import OpRef, Sync, SyncKind
 from solver.domain.verdict import Violation
@@ -13,7 +14,7 @@ from solver.encoding import Encoding
 from solver.families.fact import Fact
 from solver.problem import WarpProblem
 from solver.reading import OPENING, PRODUCING, Reading
-from solver.structure import PROTECTED_MEMORIES, path_to, structure_of
+from solver.structure import structure_of
 
 NAME = "pipelines"
 

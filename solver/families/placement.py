@@ -4,6 +4,7 @@ A role that runs a statement also runs the scalar definitions that it uses. Only
 run in several roles. Source: TileLang 0.1.15 wheel, MWS:677-741, 808-902, 995-1001, 1127-1141, 1719-1835; rule book 1.5.
 """
 
+from solver.channels import PRIVATE_MEMORIES
 from solver.domain.kernel import ROOT, OpKind
 from solver.domain.schedule import OpRef
 from solver.domain.verdict import Violation
@@ -12,7 +13,7 @@ from solver.families.fact import Fact
 from solver.model import linear
 from solver.problem import CONSUMER, WarpProblem
 from solver.reading import Reading
-from solver.structure import PRIVATE_MEMORIES, structure_of
+from solver.structure import structure_of
 from solver.wgmma import is_wgmma
 
 NAME = "placement"

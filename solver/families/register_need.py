@@ -6,6 +6,7 @@ spill at 168, 256 spill at 240. A role that moves data through its threads' regi
 (TileLang issue 359). ``R0 >= N/2 + 26`` or ptxas fails (C7602). Source: rule book 1.3; CUTLASS issue 2904.
 """
 
+from solver.channels import source_order
 from solver.domain.kernel import ROOT
 from solver.domain.verdict import Violation
 from solver.encoding import Encoding, default_warps
@@ -13,7 +14,7 @@ from solver.families.fact import Fact
 from solver.problem import CONSUMER, WarpProblem
 from solver.reading import Reading
 from solver.registers import THREADS_PER_GROUP, entry_registers, instruction_floor, need
-from solver.structure import source_order, structure_of
+from solver.structure import structure_of
 from solver.wgmma import WARPGROUP
 
 NAME = "register_need"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from solver.channels import source_order
 from solver.domain.kernel import GemmShape, KernelGraph, Memory
 from solver.domain.schedule import OpRef, Role, RoleBody, ScopeProgram, WarpSchedule
 from solver.families.register_need import check as check_need
@@ -11,7 +12,6 @@ from solver.problem import close_problem
 from solver.profiles import load_profile
 from solver.reading import Reading
 from solver.registers import budgets, entry_registers, instruction_floor
-from solver.structure import source_order
 from solver.wgmma import Partition, instruction_registers, is_wgmma, partition
 from tests import kernels
 

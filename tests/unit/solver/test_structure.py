@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from solver.channels import loop_carried
 from solver.domain.errors import PinError
 from solver.domain.kernel import Access, KernelGraph, Memory
 from solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin
@@ -11,7 +12,7 @@ from solver.domain.verdict import Infeasible, ProvenOptimal
 from solver.problem import WarpProblem, close_problem
 from solver.profiles import load_profile
 from solver.solve import solve
-from solver.structure import loop_carried, structure_of
+from solver.structure import structure_of
 from tests import kernels
 from tests.kernels import Sketch
 
