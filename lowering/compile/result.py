@@ -105,7 +105,7 @@ class CompiledKernel:
     seconds: dict[str, float] = field(default_factory=dict)
     reused: bool = False
     options: tuple[str, ...] = ()
-    """Names of build options (``lowering.compile.toolchain.OPTIONS``); a result with options is another result."""
+    """Names of the build options (``lowering.compile.options``); a result with options is another result."""
 
 
 _ADAPTER: TypeAdapter[CompiledKernel] = TypeAdapter(CompiledKernel)

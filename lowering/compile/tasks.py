@@ -9,14 +9,16 @@ from lowering.compile import honour, ptxas
 from lowering.compile.build import Built, build
 from lowering.compile.launchable import over_resource
 from lowering.compile.lower import Lowered, arguments, lower, read_ir
+from lowering.compile.options import BuildOption, build_options, compiler_flags
 from lowering.compile.readback import ReadBack, read_back
 from lowering.compile.result import CompiledKernel, Launch, NotHonoured, Variant, to_document
 from lowering.compile.sass import SassReport, disassemble, find_cuobjdump
-from lowering.compile.toolchain import OPTIONS, CudaToolchain, ToolchainMissing, find_cuda, versions
+from lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda, versions
 from lowering.outcome import Outcome, OutcomeKind
 from solver.domain.documents import load
-from solver.domain.errors import DocumentError, WarpwrightError
+from solver.domain.errors import WarpwrightError
 from solver.domain.identity import digest_text
+from solver.domain.kernel import TargetFamily
 from solver.domain.profile import HardwareProfile
 from solver.domain.schedule import WarpSchedule
 
@@ -28,13 +30,13 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
 
     Keys: ``ir``; ``arch``; ``variant``; ``schedule`` (warp-schedule document, or null for a baseline); ``output`` (folder for
     binaries); optional ``profile`` (document, for resource limits), ``nvcc`` (path), ``source_only``,
-    ``options`` (names of ``lowering.compile.toolchain.OPTIONS``).
+    ``options`` (names of build options, ``lowering.compile.options``).
     A kernel that cannot be built is a result, not an error: ``outcome`` then says what was wrong.
     """
     variant: Variant = payload["variant"]
     arch = str(payload["arch"])
     seconds: dict[str, float] = {}
-    options = _options(payload)
+    options = build_options(payload.get("options") or (), TargetFamily.CUDA, "/options")
     toolchain, missing = _toolchain(payload, options)
     names = versions(toolchain.nvcc) if toolchain else {"nvcc": "none"}
 
@@ -125,21 +127,11 @@ def _launch(lowered: Lowered, found: ReadBack, static_bytes: int) -> Launch:
     )
 
 
-def _options(payload: dict[str, Any]) -> tuple[str, ...]:
-    """The options asked for, each known; DocumentError ``option-unknown`` otherwise."""
-    options = tuple(sorted(map(str, payload.get("options") or ())))
-    for name in options:
-        if name not in OPTIONS:
-            raise DocumentError(f"no build option {name!r}; there are {sorted(OPTIONS)}", code="option-unknown")
-    return options
-
-
-def _toolchain(payload: dict[str, Any], options: tuple[str, ...]) -> tuple[CudaToolchain | None, str]:
+def _toolchain(payload: dict[str, Any], options: tuple[BuildOption, ...]) -> tuple[CudaToolchain | None, str]:
     if payload.get("source_only"):
         return None, "source only, as asked"
     try:
-        flags = tuple(flag for name in options for flag in OPTIONS[name])
-        return replace(find_cuda(payload.get("nvcc")), extra=flags), ""
+        return replace(find_cuda(payload.get("nvcc")), extra=compiler_flags(options)), ""
     except ToolchainMissing as error:
         return None, error.message
 

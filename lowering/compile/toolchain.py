@@ -5,7 +5,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,18 +15,9 @@ from lowering.compile.result import PtxasReport
 from lowering.outcome import Outcome, OutcomeKind
 from solver.domain.errors import WarpwrightError
 
-__all__ = ["OPTIONS", "CudaToolchain", "ToolchainMissing", "find_cuda", "tilelang_root", "versions"]
+__all__ = ["CudaToolchain", "ToolchainMissing", "find_cuda", "tilelang_root", "versions"]
 
 OVERRIDE = "WARPWRIGHT_NVCC"
-
-OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "flush_denormals": ("-ftz=true",),
-    "fast_math": ("--use_fast_math",),
-}
-"""Options of a build that change how it rounds, never asked for by default.
-
-``flush_denormals``: ``exp2f`` is then one instruction instead of four (two multiplications and a compare guard it otherwise).
-"""
 
 
 class ToolchainMissing(WarpwrightError):
@@ -44,7 +35,7 @@ class CudaToolchain:
     stub: Path | None
     source_name: str = "kernel.cu"
     extra: tuple[str, ...] = ()
-    """Flags of the options that were asked for."""
+    """Flags of the build options."""
 
     def identity(self) -> str:
         """nvcc's release and our flags."""
