@@ -64,6 +64,7 @@ def fingerprint_columns(row: Candidate) -> Fingerprint:
         protocol=row.protocol,
         verification=row.verification,
         pins=row.pins,
+        build_options=row.build_options,
     )
 
 

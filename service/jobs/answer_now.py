@@ -28,7 +28,10 @@ def answer_now(context: Context, submission: JobSubmission) -> dict[str, Any]:
         found, row = lookup(
             context,
             LookupRequest(
-                variants=[variant.ir for variant in family], profile=submission.profile, pins=submission.pins
+                variants=[variant.ir for variant in family],
+                profile=submission.profile,
+                pins=submission.pins,
+                build_options=submission.build_options,
             ),
         )
         if found.found and row is not None:

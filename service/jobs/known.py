@@ -38,6 +38,7 @@ class KnownCandidates:
         job_id: str,
         profile_digest: str,
         identity: Identity,
+        build_options: str,
         *,
         other_jobs: bool = True,
     ) -> None:
@@ -50,6 +51,7 @@ class KnownCandidates:
             "constraint_set": identity.constraint_set,
             "protocol": identity.protocol,
             "verification": identity.verification,
+            "build_options": build_options,
         }
         self._other_jobs = other_jobs
         self.reused_from: dict[str, str] = {}

@@ -44,6 +44,7 @@ class Recorder:
         claim: Claim,
         identity: Identity,
         pins_digest: str,
+        build_options: str,
     ) -> None:
         self._database = database
         self._store = store
@@ -51,6 +52,7 @@ class Recorder:
         self._claim = claim
         self._identity = identity
         self._pins = pins_digest
+        self._build_options = build_options
         self._ir_hashes: dict[int, str] = {}
         self.reused_from: dict[str, str] = {}
         """Candidate ids to the job whose work they repeat."""
@@ -157,4 +159,5 @@ class Recorder:
             "protocol": self._identity.protocol,
             "verification": self._identity.verification,
             "pins": self._pins,
+            "build_options": self._build_options,
         }

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 
 from service.candidates.schemas import CandidateSummary
 from service.db.models import JobState
+from service.options import BuildOptionNames
 from service.tuning import Effort
 
 __all__ = [
@@ -55,6 +56,10 @@ class JobSubmission(BaseModel):
     name: Name | None = Field(default=None, description="For people; the kernel's own name by default.")
     profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
     pins: dict[str, Any] | None = Field(default=None, description="A `warpwright.pins/1` document.")
+    build_options: BuildOptionNames = Field(
+        default_factory=list,
+        description="Named options that change how kernels round; they hold for all builds of the job, the reference too.",
+    )
     engine: Literal["cpsat", "z3"] = "cpsat"
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     effort: Effort = Effort.NORMAL
@@ -150,6 +155,7 @@ class JobView(JobSummary):
     engine: str
     measure: bool
     pins: dict[str, Any]
+    build_options: list[str]
     budget: dict[str, float]
     variants: list[VariantView]
     rejected: list[RejectedView]

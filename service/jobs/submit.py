@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import update
 
+from lowering.compile.options import build_options
 from service.artifacts import repository as artifact_rows
 from service.context import Context
 from service.db import WriteSession
@@ -108,6 +109,7 @@ def prepare(context: Context, submission: JobSubmission, *, read: bool = True) -
         check_size(variant.ir, settings.max_ir_bytes, _place(submission, number))
     profile = context.database.read(lambda session: profiles.resolve(session, submission.profile))
     pins: Pins = load(Pins, submission.pins) if submission.pins is not None else Pins()
+    options = build_options(submission.build_options, profile.family)
     budget = TuneBudget.preset(submission.effort).limited(
         candidates=submission.candidates, wall_seconds=submission.seconds
     )
@@ -121,6 +123,7 @@ def prepare(context: Context, submission: JobSubmission, *, read: bool = True) -
         "engine": submission.engine,
         "seed": submission.seed,
         "budget": asdict(budget),
+        "build_options": list(options),
         "measure": submission.measure,
         "fresh": submission.fresh,
     }

@@ -46,6 +46,7 @@ def view(session: ReadSession, job: Job) -> JobView:
         engine=job.request["engine"],
         measure=job.request["measure"],
         pins=job.request["pins"],
+        build_options=job.request.get("build_options", []),
         budget=job.request["budget"],
         variants=_variants(repository.variants(session, job.id), summary.get("variants", [])),
         rejected=[RejectedView(**rejected) for rejected in summary.get("rejected", [])],

@@ -7,6 +7,7 @@ from typing import Any
 import structlog
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
+from lowering.compile.options import build_options, column_of
 from service.artifacts.store import ArtifactStore
 from service.bulletin import Bulletin
 from service.db import Database, ReadSession, WriteSession
@@ -89,15 +90,17 @@ class Attempt:
             self.stop.raise_flag(CANCELLED)
         identity = self._toolchain.identity(request.profile)
         pins_digest = digest_text(dumps(request.pins))
+        options = column_of(request.build_options)
         known = KnownCandidates(
             self._database,
             self._store,
             job.id,
             request.profile.digest,
             identity,
+            options,
             other_jobs=not job.request.get("fresh", False),
         )
-        recorder = Recorder(self._database, self._store, self._bulletin, self.claim, identity, pins_digest)
+        recorder = Recorder(self._database, self._store, self._bulletin, self.claim, identity, pins_digest, options)
         recorder.reused_from = known.reused_from
         try:
             result = tune(
@@ -137,14 +140,17 @@ class Attempt:
         if profile is None:
             raise NotFound(f"profile {job.profile_digest} is gone", code="profile-unknown")
         asked: dict[str, Any] = job.request
+        device = domain_profile(profile)
         return job, TuneRequest(
             name=job.name,
             variants=tuple(self._variant(row) for row in repository.variants(session, job.id)),
-            profile=domain_profile(profile),
+            profile=device,
             pins=load(Pins, asked["pins"]),
             engine=asked["engine"],
             seed=asked["seed"],
             budget=TuneBudget(**asked["budget"]),
+            # Jobs of before there were options have none.
+            build_options=build_options(asked.get("build_options", ()), device.family),
             measure=asked["measure"],
         )
 

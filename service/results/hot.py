@@ -62,7 +62,9 @@ class HotLookup:
             self._connection = None
 
     def _fingerprint(self, request: LookupRequest) -> Fingerprint | None:
-        if request.pins is not None or request.variants is not None or not isinstance(request.profile, str):
+        if request.pins is not None or request.variants is not None or request.build_options:
+            return None
+        if not isinstance(request.profile, str):
             return None
         if request.profile not in builtin_profiles():
             return None

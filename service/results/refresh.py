@@ -76,6 +76,7 @@ def _again(session: ReadSession, store: ArtifactStore, job_id: str) -> JobSubmis
         name=job.name,
         profile=job.profile_digest,
         pins=job.request["pins"],
+        build_options=job.request.get("build_options", []),
         engine=job.request["engine"],
         seed=job.request["seed"],
         candidates=budget["candidates"],

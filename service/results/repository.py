@@ -12,7 +12,7 @@ from solver.domain import Fingerprint
 
 __all__ = ["COLUMNS", "by_key", "fingerprint_of", "keep_better", "nearest", "page", "relaxed"]
 
-COLUMNS = ("ir", "profile", "toolchain", "constraint_set", "protocol", "verification", "pins")
+COLUMNS = ("ir", "profile", "toolchain", "constraint_set", "protocol", "verification", "pins", "build_options")
 """The identity, in the order of ``Fingerprint``."""
 
 

@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from service.options import BuildOptionNames
+
 __all__ = [
     "COLUMN_NAMES",
     "LookupAnswer",
@@ -15,7 +17,9 @@ __all__ = [
     "ResultView",
 ]
 
-ColumnName = Literal["ir", "profile", "toolchain", "constraint_set", "protocol", "verification", "pins"]
+ColumnName = Literal[
+    "ir", "profile", "toolchain", "constraint_set", "protocol", "verification", "pins", "build_options"
+]
 RelaxableName = Literal["toolchain", "constraint_set", "protocol", "verification", "pins"]
 COLUMN_NAMES: tuple[ColumnName, ...] = (
     "ir",
@@ -25,6 +29,7 @@ COLUMN_NAMES: tuple[ColumnName, ...] = (
     "protocol",
     "verification",
     "pins",
+    "build_options",
 )
 
 
@@ -42,6 +47,9 @@ class LookupRequest(BaseModel):
     )
     profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
     pins: dict[str, Any] | None = Field(default=None, description="A `warpwright.pins/1` document.")
+    build_options: BuildOptionNames = Field(
+        default_factory=list, description="Options of the builds; a result with others is another result."
+    )
     toolchain: str | None = Field(default=None, max_length=200)
     protocol: str | None = Field(default=None, max_length=100)
     relax: list[RelaxableName] = Field(

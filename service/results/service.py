@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from lowering.compile.options import build_options, column_of
 from service.context import Context
 from service.db import ReadSession
 from service.db.models import StoredResult
@@ -31,6 +32,7 @@ def wanted(context: Context, request: LookupRequest) -> Fingerprint:
         raise InvalidRequest("give exactly one of 'ir', 'ir_hash' and 'variants'", place="/ir")
     profile = context.database.read(lambda session: profiles.resolve(session, request.profile))
     identity = context.toolchain.identity(profile)
+    options = build_options(request.build_options, profile.family)
     pins = EMPTY_PINS if request.pins is None else digest_text(dumps(load(Pins, request.pins)))
     return Fingerprint(
         ir=request.ir_hash or _hash_of(context, request, profile),
@@ -40,6 +42,7 @@ def wanted(context: Context, request: LookupRequest) -> Fingerprint:
         protocol=request.protocol or identity.protocol,
         verification=identity.verification,
         pins=pins,
+        build_options=column_of(options),
     )
 
 

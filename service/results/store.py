@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from lowering.compile.options import column_of
 from service.candidates import repository as candidate_rows
 from service.candidates.rows import record_of
 from service.db import WriteSession
@@ -49,6 +50,7 @@ def remember(
             protocol=identity.protocol,
             verification=identity.verification,
             pins=pins_digest,
+            build_options=column_of(job.request.get("build_options", ())),
         )
         row = rows[best.id]
         artifacts = candidate_rows.artifacts(session, job.id, best.id)

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from lowering.children import Limits, Returned
+from lowering.compile.options import BuildOption
 from service.tuning.engine import TaskEngine
 from service.tuning.errors import failed
 from service.tuning.request import TuneRequest
@@ -219,7 +220,13 @@ class StandInToolchain:
         return Materialized(written, (Product("tilelang_source", "text/x-python", source.encode()),))
 
     def compile(
-        self, ir: str, kind: CandidateKind, schedule: Schedule | None, profile: HardwareProfile, patience: Patience
+        self,
+        ir: str,
+        kind: CandidateKind,
+        schedule: Schedule | None,
+        profile: HardwareProfile,
+        patience: Patience,
+        build_options: Sequence[BuildOption] = (),
     ) -> Built:
         """Text that stands for a binary, after the recipe's time, unless the recipe names a fault."""
         document = json.loads(ir)
@@ -238,7 +245,13 @@ class StandInToolchain:
             raise StepFailed(Outcome(fault), Failure(f"stand-in-{fault}", "as the recipe asks"))
         source = f"// {recipe['name']} {recipe['salt']} {kind.value} {number}\n"
         return Built(
-            {"registers": 168, "spill_store_bytes": 0, "shared_bytes": 1024 * max(number, 0), "number": number},
+            {
+                "registers": 168,
+                "spill_store_bytes": 0,
+                "shared_bytes": 1024 * max(number, 0),
+                "number": number,
+                "options": list(build_options),
+            },
             (),
             (
                 Product("cuda_source", "text/x-cuda", source.encode()),

@@ -114,7 +114,9 @@ def _build_once(
             ir = written.ir
         step, started = Step.COMPILE, time.monotonic()
         schedule = plan.proposal.schedule if plan.proposal else None
-        built = toolchain.compile(ir, plan.kind, schedule, request.profile, patience(request.budget.compile_seconds))
+        built = toolchain.compile(
+            ir, plan.kind, schedule, request.profile, patience(request.budget.compile_seconds), request.build_options
+        )
         progress.seconds[step] = time.monotonic() - started
     except StepFailed as error:
         progress.seconds[step] = time.monotonic() - started

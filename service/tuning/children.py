@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from lowering.children import Limits, Refused, Reply, Returned
 from lowering.compile import ToolchainMissing, find_cuda
+from lowering.compile.options import BuildOption
 from lowering.compile.toolchain import versions
 from lowering.measure.protocol import GPU_1
 from service.tuning import errors
@@ -161,7 +162,13 @@ class ChildToolchain:
         return Materialized(value["ir"], tuple(products))
 
     def compile(
-        self, ir: str, kind: CandidateKind, schedule: Schedule | None, profile: HardwareProfile, patience: Patience
+        self,
+        ir: str,
+        kind: CandidateKind,
+        schedule: Schedule | None,
+        profile: HardwareProfile,
+        patience: Patience,
+        build_options: Sequence[BuildOption] = (),
     ) -> Built:
         """Task ``compile.cuda`` or ``compile.ascend``: a CompiledKernel document and its files."""
         cuda = profile.family is TargetFamily.CUDA
@@ -171,6 +178,7 @@ class ChildToolchain:
             "variant": kind.value,
             "schedule": dump(schedule) if schedule is not None else None,
             "profile": dump(profile),
+            "options": list(build_options),
         }
         task = "compile.cuda" if cuda else "compile.ascend"
         value, files = self._run_with_files(task, payload, patience)

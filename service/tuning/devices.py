@@ -5,7 +5,7 @@ A device is looked for once, in a child: opening a driver in this process would 
 
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -24,7 +24,9 @@ from service.tuning.result import CandidateKind, Failure, Outcome
 from service.tuning.toolchain import BuiltCandidate, Measurement, Patience, StepFailed
 from solver.domain import HardwareProfile
 
-__all__ = ["Device", "Devices", "told_outcomes"]
+__all__ = ["Device", "Devices", "jobs_of", "matches", "streamed", "told_outcomes"]
+
+Outcomes = Iterator[tuple[str, Measurement | StepFailed]]
 
 log = structlog.get_logger(__name__)
 
@@ -57,53 +59,24 @@ class Devices:
 
     def for_profile(self, profile: HardwareProfile) -> Device | None:
         """A device whose name and architecture are the profile's."""
-        for device in self.all():
-            arch = str(device.facts.get("arch", ""))
-            name = str(device.facts.get("name", "")).lower().replace(" ", "")
-            if profile.arch.startswith(arch) and arch and profile.name.lower() in name:
-                return device
-        return None
+        return next((device for device in self.all() if matches(device, profile)), None)
 
     def session(
         self, device: Device, candidates: Sequence[BuiltCandidate], folder: Path, patience: Patience
-    ) -> Iterator[tuple[str, Measurement | StepFailed]]:
+    ) -> Outcomes:
         """Measure candidates; first each one's own result, then the finalists' again with the interleaved rounds' figures."""
-        kernels = {candidate.id: _kernel(candidate, folder) for candidate in candidates}
-        reference = next(
-            (kernels[c.id] for c in candidates if c.kind is CandidateKind.UNSPECIALIZED and kernels[c.id].binary), None
+        jobs, baselines = jobs_of(candidates, folder)
+        yield from streamed(
+            lambda on_result: measure_all(
+                jobs,
+                device.options,
+                baselines=baselines,
+                always_final=baselines,
+                budget_seconds=patience.left,
+                cancel=patience.stop.event,
+                on_result=on_result,
+            )
         )
-        jobs = [Job(candidate=c.id, kernel=kernels[c.id], reference=reference, floor_ns=c.floor_ns) for c in candidates]
-        baselines = [c.id for c in candidates if c.kind is not CandidateKind.SCHEDULED]
-        results: queue.SimpleQueue[Measured | MeasureReport | BaseException] = queue.SimpleQueue()
-
-        def measure() -> None:
-            try:
-                results.put(
-                    measure_all(
-                        jobs,
-                        device.options,
-                        baselines=baselines,
-                        always_final=baselines,
-                        budget_seconds=patience.left,
-                        cancel=patience.stop.event,
-                        on_result=results.put,
-                    )
-                )
-            except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
-                results.put(error)
-
-        thread = threading.Thread(target=measure, name="measure", daemon=True)
-        thread.start()
-        seen: dict[str, Measured] = {}
-        while True:
-            item = results.get()
-            if isinstance(item, BaseException):
-                raise StepFailed(Outcome.INFRASTRUCTURE, Failure("measure-broke", f"{type(item).__name__}: {item}"))
-            if isinstance(item, MeasureReport):
-                yield from _finals(item, seen)
-                return
-            seen[item.candidate] = item
-            yield item.candidate, _outcome(item)
 
     def _probe(self) -> Iterator[Device]:
         for options in self._options if self._options is not None else _present():
@@ -122,6 +95,52 @@ def _present() -> list[dict[str, Any]]:
     if DRIVERS[1].exists():
         found += [{"kind": "npu", "index": n} for n in range(len(list(Path("/dev").glob("davinci[0-9]*"))))]
     return found
+
+
+def matches(device: Device, profile: HardwareProfile) -> bool:
+    """Whether a device's name and architecture are the profile's."""
+    arch = str(device.facts.get("arch", ""))
+    name = str(device.facts.get("name", "")).lower().replace(" ", "")
+    return bool(arch) and profile.arch.startswith(arch) and profile.name.lower() in name
+
+
+def jobs_of(candidates: Sequence[BuiltCandidate], folder: Path) -> tuple[list[Job], list[str]]:
+    """The session's jobs, their binaries as files in ``folder``, and which of them are the compiler's own choices."""
+    kernels = {candidate.id: _kernel(candidate, folder) for candidate in candidates}
+    reference = next(
+        (kernels[c.id] for c in candidates if c.kind is CandidateKind.UNSPECIALIZED and kernels[c.id].binary), None
+    )
+    jobs = [Job(candidate=c.id, kernel=kernels[c.id], reference=reference, floor_ns=c.floor_ns) for c in candidates]
+    return jobs, [c.id for c in candidates if c.kind is not CandidateKind.SCHEDULED]
+
+
+def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> Outcomes:
+    """Run a session in a thread and hand its results on as they come, the finalists' last.
+
+    Raises:
+        StepFailed: the session's own, or ``measure-broke`` for any other error.
+    """
+    results: queue.SimpleQueue[Measured | MeasureReport | BaseException] = queue.SimpleQueue()
+
+    def measure() -> None:
+        try:
+            results.put(session(results.put))
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+            results.put(error)
+
+    threading.Thread(target=measure, name="measure", daemon=True).start()
+    seen: dict[str, Measured] = {}
+    while True:
+        item = results.get()
+        if isinstance(item, StepFailed):
+            raise item
+        if isinstance(item, BaseException):
+            raise StepFailed(Outcome.INFRASTRUCTURE, Failure("measure-broke", f"{type(item).__name__}: {item}"))
+        if isinstance(item, MeasureReport):
+            yield from _finals(item, seen)
+            return
+        seen[item.candidate] = item
+        yield item.candidate, _outcome(item)
 
 
 def told_outcomes(report: MeasureReport) -> dict[str, Measurement | StepFailed]:

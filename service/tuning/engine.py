@@ -1,10 +1,12 @@
 """The task engine port: where one JSON task runs, on this machine or on another, and how its files come back."""
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lowering.children import Limits, Reply
+from lowering.children.process import OnEvent
 
 __all__ = ["TaskAnswer", "TaskEngine"]
 
@@ -21,7 +23,9 @@ class TaskEngine(Protocol):
     """Runs registered tasks. Thread-safe; blocks its caller; never raises for anything that a task or its process does.
 
     ``cancel`` ends the task and every process of it within a second. When ``output`` is true the engine gives the task a
-    folder of its own under the payload's key ``output``, and returns what is in it.
+    folder of its own under the payload's key ``output``, and returns what is in it; ``inputs`` are files that the task finds
+    in the folder under its key ``input``. ``on_event`` is called from the caller's thread with what the task emits, at least
+    once: a task that is given out again begins anew.
     """
 
     def run(
@@ -33,8 +37,14 @@ class TaskEngine(Protocol):
         cancel: threading.Event,
         trace: str = "",
         output: bool = False,
+        on_event: OnEvent | None = None,
+        inputs: Mapping[str, bytes] | None = None,
     ) -> TaskAnswer:
         """Run one task to its answer."""
+        ...
+
+    def offers(self, capability: str) -> bool:
+        """Whether tasks of a capability such as ``measure.h200`` would find a worker now."""
         ...
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
+from lowering.compile.options import BuildOption
 from solver.domain import HardwareProfile, Pins
 
 __all__ = ["Effort", "TuneBudget", "TuneRequest", "Variant"]
@@ -75,5 +76,7 @@ class TuneRequest:
     engine: str = "cpsat"
     seed: int = 0
     budget: TuneBudget = field(default_factory=TuneBudget)
+    build_options: tuple[BuildOption, ...] = ()
+    """Change how kernels round; they hold for every build of this tuning, the reference's included."""
     measure: bool = True
     """Time the candidates when a device of this profile is at hand; False compiles only."""

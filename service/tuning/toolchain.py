@@ -13,6 +13,7 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
+from lowering.compile.options import BuildOption
 from service.tuning.request import TuneRequest
 from service.tuning.result import CandidateKind, Failure, Outcome, Product, RejectedStructure
 from solver.domain import Certificate, HardwareProfile, KernelGraph, Pins, Schedule, Verdict, Violation
@@ -230,6 +231,7 @@ class Toolchain(Protocol):
         schedule: Schedule | None,
         profile: HardwareProfile,
         patience: Patience,
+        build_options: Sequence[BuildOption] = (),
     ) -> Built:
         """Build a kernel; baselines come with plain IR and without a schedule."""
         ...

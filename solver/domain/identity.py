@@ -23,7 +23,7 @@ class Fingerprint:
 
     ``ir`` is renaming-invariant and holds constants, shapes, dtypes and strides; ``profile`` is the profile's digest;
     ``toolchain`` names compiler builds; ``constraint_set`` the families' version; ``protocol`` how it was measured;
-    ``verification`` how it was checked; ``pins`` what the user fixed.
+    ``verification`` how it was checked; ``pins`` what the user fixed; ``build_options`` what changes how its builds round.
     """
 
     ir: str
@@ -33,10 +33,14 @@ class Fingerprint:
     protocol: str
     verification: str
     pins: str
+    build_options: str = ""
 
     def key(self) -> str:
-        """One digest over all columns, in declaration order."""
-        return digest_text("\n".join(f"{f.name}={getattr(self, f.name)}" for f in fields(self)))
+        """One digest over the columns in declaration order; an empty one is left out.
+
+        So a column that is added later leaves the keys of the results without it as they were.
+        """
+        return digest_text("\n".join(f"{f.name}={value}" for f in fields(self) if (value := getattr(self, f.name))))
 
     def differences(self, other: "Fingerprint") -> Mapping[str, tuple[str, str]]:
         """Columns in which two fingerprints differ, each with both values."""

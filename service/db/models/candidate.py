@@ -48,6 +48,7 @@ class Candidate(Base):
     protocol: Mapped[str] = mapped_column(String(100))
     verification: Mapped[str] = mapped_column(String(100))
     pins: Mapped[str] = mapped_column(String(71))
+    build_options: Mapped[str] = mapped_column(String(200), server_default="")
     ended_at: Mapped[datetime] = mapped_column(default=now)
 
 

@@ -12,7 +12,7 @@ __all__ = ["StoredResult"]
 
 
 class StoredResult(Base):
-    """One fingerprint's best. The seven columns are the identity; ``key`` is their digest, for the one-row lookup.
+    """One fingerprint's best. The eight columns are the identity; ``key`` is their digest, for the one-row lookup.
 
     ``answer`` is the complete JSON answer as text: a cached lookup reads one row and sends it.
     """
@@ -28,6 +28,7 @@ class StoredResult(Base):
     protocol: Mapped[str] = mapped_column(String(100))
     verification: Mapped[str] = mapped_column(String(100))
     pins: Mapped[str] = mapped_column(String(71))
+    build_options: Mapped[str] = mapped_column(String(200), server_default="")
     pins_document: Mapped[dict[str, Any]]
     name: Mapped[str] = mapped_column(String(200))
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
