@@ -18,6 +18,7 @@ from lowering.frontend.operators import (
     FUNCTION_ATTRIBUTES,
     operator_verdict,
 )
+from lowering.frontend.slots import wrong_slot
 from solver.domain import DocumentError, ForeignCode, NotApplicable
 
 __all__ = ["LIMIT_BYTES", "MAX_DEPTH", "MAX_UNFOLDED", "IrDocument", "precheck"]
@@ -91,6 +92,8 @@ def precheck(text: str, *, limit_bytes: int = LIMIT_BYTES) -> IrDocument:
     order = _topological(nodes, root)
     document = IrDocument(root, nodes, order, _free_maps(nodes, order))
     _check_bounds(document)
+    for index, node in enumerate(nodes):
+        _check_slots(index, node, nodes)
     for index in document.order:
         _check_meaning(document, index)
     return document
@@ -135,6 +138,15 @@ def _check_node(index: int, node: object, nodes: list[dict[str, Any]]) -> None:
         raise DocumentError(f"nodes of type {name!r} are not accepted", code="ir-unknown-node", place=place)
     if not _leaf_fits(name, node, len(nodes)):
         raise DocumentError(f"{name} holds a wrong value", code="ir-bad-field", place=place)
+
+
+def _check_slots(index: int, node: dict[str, Any], nodes: list[dict[str, Any]]) -> None:
+    wrong = wrong_slot(node, nodes) if node["type"] in FIELDS else None
+    if wrong is not None:
+        field, slot = wrong
+        found = nodes[node["data"][field]]["type"]
+        message = f"{node['type']}.{field} is no {slot.what}: {found}"
+        raise DocumentError(message, code="ir-bad-field", place=f"/nodes/{index}/data/{field}")
 
 
 def _field_fits(kind: str, value: object, count: int) -> bool:
