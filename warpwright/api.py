@@ -1,6 +1,6 @@
 """``tune()`` and ``solve()``: the two calls most users need, with the command line's defaults."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -33,6 +33,7 @@ def tune(
     seconds: float | None = None,
     engine: str = "cpsat",
     pins: Pins | None = None,
+    build_options: Sequence[str] = (),
     measure: bool = True,
     server: str | None = None,
     token: str | None = None,
@@ -52,6 +53,7 @@ def tune(
         seconds: for the whole tuning.
         engine: constraint solver.
         pins: what is fixed beforehand.
+        build_options: names of options that change how kernels round (``lowering.compile.options``), for all builds alike.
         measure: time the candidates when a device of this profile is at hand.
         server: work there; without one in this process, remembered in the data folder.
         token: access token of the server.
@@ -75,6 +77,7 @@ def tune(
         seconds=seconds,
         engine=engine,
         pins=pins,
+        build_options=build_options,
         measure=measure,
         fresh=fresh,
     )

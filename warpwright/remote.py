@@ -1,7 +1,7 @@
 """Tuning on a server: submit, wait, and turn the job's resources into the same :class:`Result` that local tuning gives."""
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from pydantic import JsonValue
 
@@ -32,6 +32,7 @@ def submission_of(
     seconds: float | None = None,
     engine: str = "cpsat",
     pins: Pins | None = None,
+    build_options: Sequence[str] = (),
     measure: bool = True,
     fresh: bool = False,
 ) -> JobSubmission:
@@ -48,6 +49,8 @@ def submission_of(
     }
     if pins is not None and pins != Pins():
         body["pins"] = documents.dump(pins)
+    if build_options:
+        body["build_options"] = list(build_options)
     if candidates is not None:
         body["candidates"] = candidates
     if seconds is not None:
@@ -135,6 +138,7 @@ def result_of_job(
         partial=job.partial,
         stopped_by=job.stopped_by,
         job=job.id,
+        build_options=tuple(job.build_options),
     )
 
 

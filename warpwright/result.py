@@ -99,6 +99,8 @@ class Result:
     partial: bool = False
     stopped_by: str = ""
     job: str = ""
+    build_options: tuple[str, ...] = ()
+    """Options of all its builds that change how kernels round."""
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``--json`` prints."""
@@ -111,6 +113,7 @@ class Result:
             "partial": self.partial,
             "stopped_by": self.stopped_by,
             "job": self.job,
+            "build_options": list(self.build_options),
             "best": self.best.id if self.best else None,
             "candidates": [candidate.to_json() for candidate in self.candidates],
             "rejected": [

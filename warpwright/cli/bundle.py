@@ -13,7 +13,7 @@ from solver.domain.errors import WarpwrightError
 from warpwright.bundles import contents_of
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
-from warpwright.cli.inputs import kernel_of, profile_of, read_text
+from warpwright.cli.inputs import build_options_of, kernel_of, profile_of, read_text
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.tune import stoppable
 from warpwright.client import Client
@@ -35,6 +35,7 @@ class BundleOptions:
     candidates: int | None
     server: str | None
     token: str | None
+    build_options: tuple[str, ...] = ()
 
 
 def run_bundle(options: BundleOptions) -> ExitCode:
@@ -59,9 +60,12 @@ def _result(client: Client, options: BundleOptions) -> Result:
     if options.profile is None:
         raise WarpwrightError("a kernel file needs --profile", code="profile-needed", place="--profile")
     profile = profile_of(options.profile)
+    build_options = build_options_of(options.build_options, profile)
     with TuningProgress(file.name) as progress, stoppable() as stop:
         kernel = kernel_of(file, options.function, options.settings)
-        submission = submission_of(kernel, profile, candidates=options.candidates, measure=False)
+        submission = submission_of(
+            kernel, profile, candidates=options.candidates, build_options=build_options, measure=False
+        )
         return tune_there(client, submission, stop=stop, events=progress, poll_seconds=0.3, all_products=True)
 
 

@@ -1,15 +1,17 @@
 """What commands read from the command line's files: profiles, pins, kernel files, documents."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from lowering.children import ChildPool
+from lowering.compile.options import build_options
 from solver.domain import HardwareProfile, Infeasible, Pins, Schedule, Unknown, Verdict, documents
 from solver.domain.errors import DocumentError
 from warpwright.kernel_file import KernelFile, parse_setting, read_kernel_file
 
-__all__ = ["kernel_of", "pins_of", "profile_of", "read_document", "read_text", "schedule_of"]
+__all__ = ["build_options_of", "kernel_of", "pins_of", "profile_of", "read_document", "read_text", "schedule_of"]
 
 
 def profile_of(name_or_path: str) -> HardwareProfile:
@@ -21,6 +23,15 @@ def profile_of(name_or_path: str) -> HardwareProfile:
     from solver.profiles import load_profile
 
     return load_profile(name_or_path)
+
+
+def build_options_of(names: Sequence[str], profile: HardwareProfile) -> tuple[str, ...]:
+    """The ``--build-option`` names, checked before anything slow is done.
+
+    Raises:
+        DocumentError: ``build-option-unknown`` or ``build-option-unsupported``.
+    """
+    return build_options(names, profile.family, "--build-option")
 
 
 def kernel_of(

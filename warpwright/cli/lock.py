@@ -7,7 +7,7 @@ from pathlib import Path
 from solver.domain import HardwareProfile
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
-from warpwright.cli.inputs import kernel_of, profile_of
+from warpwright.cli.inputs import build_options_of, kernel_of, profile_of
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.tune import effort_of, stoppable
 from warpwright.errors import LockError
@@ -36,6 +36,7 @@ class LockOptions:
     budget: float | None
     server: str | None
     token: str | None
+    build_options: tuple[str, ...] = ()
 
 
 def run_lock(options: LockOptions) -> ExitCode:
@@ -91,14 +92,21 @@ def _refreshed(entry: LockEntry, lock: Path) -> LockEntry:
     file = lock.resolve().parent / entry.file
     profile = profile_of(entry.profile)
     kernel = read_kernel_file(file, function=entry.function, settings=entry.settings)
-    options = LockOptions(file, entry.profile, entry.function, (), lock, "normal", None, None, None, None)
+    options = LockOptions(
+        file, entry.profile, entry.function, (), lock, "normal", None, None, None, None, entry.build_options
+    )
     result = _tuned(kernel, profile, options)
     return entry_of(result, kernel, profile, file=file, lock=lock, function=entry.function, settings=entry.settings)
 
 
 def _tuned(kernel: KernelFile, profile: HardwareProfile, options: LockOptions) -> Result:
     submission = submission_of(
-        kernel, profile, effort=effort_of(options.effort).value, candidates=options.candidates, seconds=options.budget
+        kernel,
+        profile,
+        effort=effort_of(options.effort).value,
+        candidates=options.candidates,
+        seconds=options.budget,
+        build_options=build_options_of(options.build_options, profile),
     )
     with (
         TuningProgress(options.file.name) as progress,

@@ -32,6 +32,14 @@ Server = Annotated[
 ]
 Token = Annotated[str | None, typer.Option("--token", envvar="WARPWRIGHT_TOKEN", help="Access token of the server.")]
 Engine = Annotated[str, typer.Option("--engine", help="Constraint solver: cpsat, z3 or enumerate.")]
+BuildOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--build-option",
+        metavar="NAME",
+        help="Changes how all builds round: flush_denormals or fast_math; repeatable (see docs/cli.md).",
+    ),
+]
 KernelPath = Annotated[Path, typer.Argument(metavar="FILE", help="TileLang Python file, or IR JSON.")]
 
 
@@ -70,6 +78,7 @@ def tune(
     effort: Annotated[str, typer.Option("--effort", help="quick, normal or thorough.")] = "normal",
     engine: Engine = "cpsat",
     pins: Annotated[Path | None, typer.Option("--pins", help="JSON document of what you fix beforehand.")] = None,
+    build_options: BuildOptions = None,
     measure: Annotated[
         bool, typer.Option("--measure/--no-measure", help="Time candidates when a device is there.")
     ] = True,
@@ -83,8 +92,8 @@ def tune(
 
     options = TuneOptions(
         file=file, profile=profile, function=function, settings=tuple(settings or ()), out=out, candidates=candidates,
-        budget=budget, effort=effort, engine=engine, pins=pins, measure=measure, fresh=fresh, server=server,
-        token=token, json=json,
+        budget=budget, effort=effort, engine=engine, pins=pins, build_options=tuple(build_options or ()),
+        measure=measure, fresh=fresh, server=server, token=token, json=json,
     )  # fmt: skip
     raise typer.Exit(run_tune(options))
 
@@ -191,6 +200,7 @@ def lock(
     candidates: Annotated[int | None, typer.Option("--candidates", "-n", min=1, help="Schedules to try.")] = None,
     budget: Annotated[float | None, typer.Option("--budget", min=0.1, help="Seconds for the whole tuning.")] = None,
     effort: Annotated[str, typer.Option("--effort", help="quick, normal or thorough.")] = "normal",
+    build_options: BuildOptions = None,
     server: Server = None,
     token: Token = None,
 ) -> None:
@@ -198,8 +208,9 @@ def lock(
     from warpwright.cli.lock import LockOptions, run_lock
 
     options = LockOptions(
-        file, profile, function, tuple(settings or ()), path, effort, candidates, budget, server, token
-    )
+        file, profile, function, tuple(settings or ()), path, effort, candidates, budget, server, token,
+        tuple(build_options or ()),
+    )  # fmt: skip
     raise typer.Exit(run_lock(options))
 
 
@@ -252,13 +263,24 @@ def bundle(
     function: Function = None,
     settings: Settings = None,
     candidates: Annotated[int | None, typer.Option("--candidates", "-n", min=1, help="Schedules to try.")] = None,
+    build_options: BuildOptions = None,
     server: Server = None,
     token: Token = None,
 ) -> None:
     """Pack built candidates for a machine without a network, to be measured there."""
     from warpwright.cli.bundle import BundleOptions, run_bundle
 
-    options = BundleOptions(job_or_file, out, profile, function, tuple(settings or ()), candidates, server, token)
+    options = BundleOptions(
+        job_or_file,
+        out,
+        profile,
+        function,
+        tuple(settings or ()),
+        candidates,
+        server,
+        token,
+        tuple(build_options or ()),
+    )
     raise typer.Exit(run_bundle(options))
 
 

@@ -20,7 +20,8 @@ def console() -> Console:
 def print_result(result: Result) -> None:
     """The candidates (the compiler's own among them), the chosen schedule and its proof line."""
     out = console()
-    out.print(Text(f"{result.kernel} for {result.profile}: {result.ending}, {result.note}", style="bold"))
+    options = f", built with {', '.join(result.build_options)}" if result.build_options else ""
+    out.print(Text(f"{result.kernel} for {result.profile}{options}: {result.ending}, {result.note}", style="bold"))
     if result.candidates:
         out.print(_candidates(result))
     best = result.best

@@ -67,6 +67,7 @@ def build_locked(
                 "launch": each.launch,
                 "arguments": list(each.arguments),
                 "outcome": each.outcome,
+                "build_options": list(each.entry.build_options),
             }
             for each in built
         ],
@@ -128,6 +129,7 @@ def _build(entry: LockEntry, base: Path, out: Path, pool: ChildPool, source_only
         "output": str(folder.resolve()),
         "profile": documents.dump(profile),
         "source_only": source_only,
+        "options": list(entry.build_options),
     }
     compiled = _run(pool, "compile.cuda", payload, COMPILE)
     outcome = compiled["outcome"]["kind"]

@@ -43,6 +43,8 @@ class LockEntry:
     toolchain: str
     note: str
     time_ns: float | None
+    build_options: tuple[str, ...] = ()
+    """Options of the build that change how the kernel rounds; files of before there were options have none."""
 
     @property
     def place(self) -> tuple[str, str, str, str]:
@@ -67,6 +69,7 @@ class LockEntry:
             "toolchain": self.toolchain,
             "note": self.note,
             "time_ns": self.time_ns,
+            "build_options": list(self.build_options),
         }
 
 
@@ -120,9 +123,11 @@ def _entry(row: Any, number: int) -> LockEntry:
         )
     try:
         schedule, certificate = body.pop("schedule"), body.pop("certificate")
+        options = tuple(map(str, body.pop("build_options", ())))
         return LockEntry(
             schedule=documents.load(Schedule, schedule) if schedule is not None else None,
             certificate=documents.load(Certificate, certificate) if certificate is not None else None,
+            build_options=options,
             **body,
         )
     except (KeyError, TypeError, DocumentError) as error:

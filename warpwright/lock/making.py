@@ -58,4 +58,5 @@ def entry_of(
         toolchain=tilelang_version(),
         note=result.note,
         time_ns=best.measured_ns if best.measured_ns is not None else best.forecast_ns,
+        build_options=result.build_options,
     )

@@ -6,11 +6,13 @@ It keeps TileLang's own ``JITImpl`` and replaces its compile step: argument bind
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from lowering.compile.options import build_options as option_names
+from lowering.compile.options import pass_configs
 from solver.domain import HardwareProfile, documents
 from solver.profiles import load_profile
 from warpwright.tuning.sources import Choice, ClientSource, LockSource, Source
@@ -31,6 +33,7 @@ def tuned(
     token: str | None = None,
     tune: When = "never",
     effort: str = "normal",
+    build_options: Sequence[str] = (),
     source: Source | None = None,
     **options: Any,
 ) -> Any:
@@ -45,6 +48,8 @@ def tuned(
         tune: ``never`` looks up only; ``background`` tunes unknown kernels in a thread, for later calls and processes;
             ``first`` tunes an unknown kernel before its first use.
         effort: the budget of such a tuning.
+        build_options: names of options that change how the kernel rounds (``lowering.compile.options``): only results with
+            the same ones are taken, and the compiler's default is built with them too.
         source: where to look, in place of the above.
         options: TileLang's own (``out_idx``, ``target``, ``execution_backend``, ``pass_configs``, ...).
 
@@ -61,20 +66,28 @@ def tuned(
             token=token,
             tune=tune,
             effort=effort,
+            build_options=build_options,
             source=source,
             **options,
         )
     device = profile if isinstance(profile, HardwareProfile) else load_profile(profile)
-    places = [source] if source is not None else _sources(lock, server, token, effort)
-    return _with_best_schedule(_jit(function, device, options), device, places, tune)
+    chosen = option_names(build_options, device.family, "build_options")
+    places = [source] if source is not None else _sources(lock, server, token, effort, chosen)
+    kernel = _jit(function, device, options)
+    if chosen:
+        kernel.pass_configs = {**(kernel.pass_configs or {}), **pass_configs(chosen)}
+    return _with_best_schedule(kernel, device, places, tune)
 
 
-def _sources(lock: str | Path | None, server: str | None, token: str | None, effort: str) -> list[Source]:
+def _sources(
+    lock: str | Path | None, server: str | None, token: str | None, effort: str, build_options: Sequence[str]
+) -> list[Source]:
     places: list[Source] = []
     if lock is not None:
-        places.append(LockSource(Path(lock)))
+        places.append(LockSource(Path(lock), build_options=build_options))
     if server is not None or lock is None:
-        places.append(ClientSource(partial(_connect, server, token), effort=effort))
+        connect = partial(_connect, server, token)
+        places.append(ClientSource(connect, effort=effort, build_options=build_options))
     return places
 
 

@@ -1,10 +1,11 @@
 """Where ``@tuned`` looks schedules up: a lock file, a server, or the service in this process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from lowering.compile.options import column_of
 from lowering.frontend.irhash import ir_hash
 from service.results.schemas import LookupRequest
 from solver.domain import HardwareProfile, Schedule, documents
@@ -38,10 +39,14 @@ class Source(Protocol):
 
 
 class LockSource:
-    """The entries of a lock file, by the kernel's hash and the profile's digest. Read again when the file changes."""
+    """The entries of a lock file, by the kernel's hash and the profile's digest; only those with these build options.
 
-    def __init__(self, path: Path) -> None:
+    Read again when the file changes.
+    """
+
+    def __init__(self, path: Path, *, build_options: Sequence[str] = ()) -> None:
         self._path = path
+        self._options = column_of(build_options)
         self._stamp: tuple[int, int] | None = None
         self._known: dict[tuple[str, str], Choice] = {}
 
@@ -57,6 +62,7 @@ class LockSource:
             self._known = {
                 (entry.ir_hash, entry.profile_digest): Choice(entry.kind, entry.schedule, str(self._path))
                 for entry in read_lock(self._path)
+                if column_of(entry.build_options) == self._options
             }
             self._stamp = stamp
         return self._known.get((ir_hash(ir), profile.digest))
@@ -68,14 +74,18 @@ class LockSource:
 class ClientSource:
     """Stored results of a server, or of the service in this process. ``connect`` opens a client for each use."""
 
-    def __init__(self, connect: Callable[[bool], Client], *, effort: str = "normal") -> None:
+    def __init__(
+        self, connect: Callable[[bool], Client], *, effort: str = "normal", build_options: Sequence[str] = ()
+    ) -> None:
         self._connect = connect
         self._effort = effort
+        self._options = list(build_options)
 
     def find(self, ir: str, profile: HardwareProfile) -> Choice | None:
-        """The stored result of exactly this kernel on this device with the present toolchain."""
+        """The stored result of exactly this kernel on this device with the present toolchain and these build options."""
+        request = LookupRequest(ir=ir, profile=documents.dump(profile), build_options=self._options)
         with self._connect(False) as client:
-            answer = client.lookup(LookupRequest(ir=ir, profile=documents.dump(profile)))
+            answer = client.lookup(request)
         if not answer.found or answer.result is None:
             return None
         document = answer.result.get("schedule")
@@ -86,4 +96,4 @@ class ClientSource:
         """Tunes and waits; the result is stored where ``find`` looks."""
         kernel = KernelFile(name, (KernelVariant(ir),))
         with self._connect(True) as client:
-            tune_there(client, submission_of(kernel, profile, effort=self._effort))
+            tune_there(client, submission_of(kernel, profile, effort=self._effort, build_options=self._options))

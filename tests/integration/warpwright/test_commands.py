@@ -95,12 +95,23 @@ def test_a_server_that_is_away_has_its_own_code(run: Command, ir: Path, monkeypa
     assert json.loads(run.out)["error"]["code"] == "server-unreachable"
 
 
+def test_build_options_go_to_the_job_and_come_back(run: Command, server: RunningService, ir: Path) -> None:
+    options = ("--build-option", "flush_denormals", "--build-option", "fast_math")
+    run("tune", ir, "-p", "h200", "--server", server.url, "--json", "-n", "1", *options)
+    document = json.loads(run.out)
+    assert document["build_options"] == ["fast_math", "flush_denormals"]
+    assert all(c["report"]["options"] == ["fast_math", "flush_denormals"] for c in document["candidates"])
+    run("tune", ir, "-p", "h200", "--server", server.url, "-n", "1", "--build-option", "flush_denormals")
+    assert "built with flush_denormals" in run.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
         (("tune", "absent.py", "-p", "h200"), "kernel-file-missing"),
         (("tune", "absent.py", "-p", "no-such-device"), "profile-unknown-name"),
         (("tune", "absent.py", "-p", "h200", "--effort", "heroic"), "effort-unknown"),
+        (("tune", "absent.py", "-p", "h200", "--build-option", "faster"), "build-option-unknown"),
         (("verify", "absent.json", "--kernel", "absent.py", "-p", "h200"), "document-unreadable"),
         (("profiles", "no-such-device"), "profile-unknown-name"),
     ],
@@ -108,6 +119,12 @@ def test_a_server_that_is_away_has_its_own_code(run: Command, ir: Path, monkeypa
 def test_bad_input_names_itself(run: Command, arguments: tuple[str, ...], code: str) -> None:
     assert run(*arguments, "--json") == ExitCode.BAD_INPUT
     assert json.loads(run.out)["error"]["code"] == code
+
+
+def test_a_bundle_for_a_device_without_the_option_is_refused_before_any_work(run: Command, ir: Path) -> None:
+    arguments = ("bundle", ir, "-o", "b.tar", "-p", "ascend910b", "--build-option", "fast_math")
+    assert run(*arguments) == ExitCode.BAD_INPUT
+    assert "fast_math is no option of a build for ascend devices" in run.err
 
 
 def test_a_wrong_command_line_is_usage(run: Command) -> None:

@@ -11,8 +11,11 @@ import pytest
 
 from solver.domain import Feasible, ProvenOptimal, WarpSchedule, dumps
 from solver.profiles import load_profile
+from warpwright.graphs import read_kernel
 from warpwright.kernel_file import read_kernel_file
+from warpwright.lock import LockEntry, write_lock
 from warpwright.solving import solve_kernel
+from warpwright.tuning import LockSource
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -48,6 +51,27 @@ def test_a_known_schedule_is_in_the_kernel(seen: dict[str, Any], schedule: WarpS
 @pytest.mark.parametrize("case", ["unknown", "away", "baseline", "wrong", "background"])
 def test_otherwise_the_default_runs(seen: dict[str, Any], case: str) -> None:
     assert seen[case] == "default"
+
+
+def test_build_options_hold_for_whatever_is_built(seen: dict[str, Any]) -> None:
+    assert seen["configs"] == {"tl.device_compile_flags": ["-ftz=true"]}
+
+
+def test_a_locked_choice_answers_only_for_its_build_options(schedule: WarpSchedule, tmp_path: Path) -> None:
+    kernel = read_kernel_file(ROOT / "examples" / "gemm.py", settings={"M": 512, "N": 512, "K": 512})
+    device = load_profile("h200")
+    _, ir_hash = read_kernel(kernel.variants[0].ir, device)
+    entry = LockEntry(
+        kernel=kernel.name, file="gemm.py", function=None, settings={}, params={}, profile=device.name,
+        profile_digest=device.digest, ir_hash=ir_hash, kind="scheduled", schedule=schedule, certificate=None,
+        source_digest="", toolchain="any", note="", time_ns=None, build_options=("flush_denormals",),
+    )  # fmt: skip
+    lock = tmp_path / "warpwright.lock"
+    write_lock(lock, [entry])
+    found = LockSource(lock, build_options=("flush_denormals",)).find(kernel.variants[0].ir, device)
+    assert found is not None
+    assert found.schedule == schedule
+    assert LockSource(lock).find(kernel.variants[0].ir, device) is None
 
 
 def test_every_fallback_says_why(seen: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from solver.domain import ROOT, OpRef, Role, RoleBody, ScopeProgram, WarpSchedule
+from solver.domain import ROOT, OpRef, Role, RoleBody, ScopeProgram, WarpSchedule, digest_text
 from warpwright.errors import LockError
 from warpwright.lock.document import LockEntry, merged, read_lock, write_lock
 
@@ -54,6 +54,18 @@ def test_the_order_of_the_entries_does_not_change_the_text(tmp_path: Path) -> No
 def test_a_new_entry_takes_the_place_of_the_old_one() -> None:
     again = replace(ENTRY, time_ns=900.0)
     assert merged([ENTRY, BASELINE], [again]) == (again, BASELINE)
+
+
+def test_build_options_are_kept_and_files_of_before_have_none(tmp_path: Path) -> None:
+    lock = tmp_path / "warpwright.lock"
+    flushed = replace(ENTRY, build_options=("flush_denormals",))
+    write_lock(lock, [flushed])
+    assert read_lock(lock) == (flushed,)
+    old = {key: value for key, value in ENTRY.body().items() if key != "build_options"}
+    text = json.dumps(old, sort_keys=True, separators=(",", ":"))
+    entries = [{**old, "digest": digest_text(text)}]
+    lock.write_text(json.dumps({"schema": "warpwright.lock/1", "entries": entries}))
+    assert read_lock(lock) == (ENTRY,)
 
 
 @pytest.mark.parametrize("field", ["kind", "ir_hash", "profile_digest", "time_ns", "params"])
