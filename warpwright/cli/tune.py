@@ -14,7 +14,7 @@ from service.tuning.toolchain import Stop
 from solver.domain.errors import WarpwrightError
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
-from warpwright.cli.inputs import kernel_of, pins_of, profile_of
+from warpwright.cli.inputs import build_options_of, kernel_of, pins_of, profile_of
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.render import print_result
 from warpwright.output import write_result
@@ -41,6 +41,7 @@ class TuneOptions:
     effort: str = "normal"
     engine: str = "cpsat"
     pins: Path | None = None
+    build_options: tuple[str, ...] = ()
     measure: bool = True
     fresh: bool = False
     server: str | None = None
@@ -52,13 +53,14 @@ def run_tune(options: TuneOptions) -> ExitCode:
     """Tunes, prints the result, writes ``--out``; the exit code says how it ended."""
     profile = profile_of(options.profile)
     pins = pins_of(options.pins)
+    build_options = build_options_of(options.build_options, profile)
     effort = effort_of(options.effort)
     with TuningProgress(options.file.name, silent=options.json) as progress, stoppable() as stop:
         progress.note("reading the kernel")
         kernel = kernel_of(options.file, options.function, options.settings)
         submission = submission_of(
             kernel, profile, effort=effort.value, candidates=options.candidates, seconds=options.budget,
-            engine=options.engine, pins=pins, measure=options.measure, fresh=options.fresh,
+            engine=options.engine, pins=pins, build_options=build_options, measure=options.measure, fresh=options.fresh,
         )  # fmt: skip
         with client_of(options.server, options.token) as client:
             poll = REMOTE_POLL_SECONDS if options.server else LOCAL_POLL_SECONDS
