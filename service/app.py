@@ -14,8 +14,8 @@ from service.batches.endpoints import router as batches
 from service.bulletin import Bulletin
 from service.candidates.endpoints import router as candidates
 from service.context import Context
+from service.dashboard import report_router, static_files
 from service.dashboard import router as dashboard
-from service.dashboard import static_files
 from service.db import Database
 from service.db.migrate import upgrade
 from service.edge import Edge
@@ -58,15 +58,21 @@ def make_toolchain(settings: Settings) -> Toolchain:
     from service.engines import make_engine
 
     if settings.toolchain == "children":
+        from service.engines.farm import FarmDevices
         from service.tuning.children import ChildToolchain
 
-        return ChildToolchain(make_engine(settings), memory_bytes=settings.child_memory_bytes)
+        engine = make_engine(settings)
+        return ChildToolchain(engine, memory_bytes=settings.child_memory_bytes, devices=FarmDevices(engine))
     from service.testing import StandInToolchain
 
-    return StandInToolchain(
-        device=settings.toolchain == "stand_in_device",
-        engine=make_engine(settings) if settings.toolchain == "stand_in_children" else None,
-    )
+    if settings.toolchain != "stand_in_children":
+        return StandInToolchain(device=settings.toolchain == "stand_in_device")
+    from service.engines.farm import FarmDevices
+    from service.testing.on_engine import SIMULATED, StandInOnEngine
+
+    engine = make_engine(settings)
+    here = [SIMULATED] if settings.task_engine == "local" else []
+    return StandInOnEngine(engine, FarmDevices(engine, here), StandInToolchain(device=True))
 
 
 def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None = None) -> FastAPI:
@@ -103,6 +109,7 @@ def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None 
     # The hottest first: routes are tried in order.
     for router in (results, jobs, batches, candidates, solve, artifacts, profiles, workers, tokens, health):
         app.include_router(router)
+    app.include_router(report_router)
     app.include_router(dashboard, include_in_schema=False)
     app.mount("/static", static_files)
     app.add_middleware(Edge, settings=settings)

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from solver.domain import HardwareProfile, documents
-from warpwright.kernel_file import KernelFile
+from solver.domain import documents
+from warpwright.client import Client
 from warpwright.result import Candidate, Result
 
 __all__ = ["FILE_NAMES", "write_candidates", "write_result"]
@@ -19,10 +19,11 @@ FILE_NAMES = {
 """Names of products as files; a product of another name is written under its own."""
 
 
-def write_result(result: Result, kernel: KernelFile, profile: HardwareProfile, folder: Path) -> tuple[Path, ...]:
-    """Writes everything under ``folder`` and gives the files a person looks at first."""
-    from warpwright.report import write_report
+def write_result(result: Result, client: Client, folder: Path) -> tuple[Path, ...]:
+    """Writes everything under ``folder`` and gives the files a person looks at first.
 
+    The report comes last, from the service that did the job: what a tuning found is on disk when it cannot be drawn.
+    """
     write_candidates(result, folder)
     first: list[Path] = []
     best = result.best
@@ -36,7 +37,7 @@ def write_result(result: Result, kernel: KernelFile, profile: HardwareProfile, f
         (folder / "kernel.asc").write_bytes(best.products["ascend_source"])
         first.append(folder / "kernel.asc")
     report = folder / "report.html"
-    write_report(result, kernel, profile, report)
+    report.write_text(client.report(result.job), "utf-8")
     return (report, *first, folder / "result.json")
 
 

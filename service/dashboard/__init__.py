@@ -1,10 +1,11 @@
 """The dashboard: server-rendered pages over read-only sessions, live by server-sent events, no request to another host.
 
 Pages live at ``/``; assets at ``/static``. Every page is plain HTML without scripts too; htmx refreshes parts of it, and
-ECharts draws the scatter and history from data that stands in the page.
+ECharts draws the scatter and history from data that stands in the page. A job's page is also a file (``report.py``).
 """
 
 from service.dashboard.endpoints import router
 from service.dashboard.rendering import static_files
+from service.dashboard.report import router as report_router
 
-__all__ = ["router", "static_files"]
+__all__ = ["report_router", "router", "static_files"]

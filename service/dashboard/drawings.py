@@ -1,66 +1,106 @@
-"""Timeline and memory map of a candidate, drawn on demand: the kernel is read in a child, the schedule is played.
+"""Timelines and memory maps of a candidate, drawn on demand: the kernel is read in a child, the schedule is played."""
 
-Drawings of ended candidates never change, so the last ones are remembered.
-"""
-
-import time
 from dataclasses import dataclass
-from functools import lru_cache
+
+from markupsafe import Markup
 
 from service.context import Context
+from service.dashboard.asked import Variant, kernel_of, variant_of
 from service.db import ReadSession
-from service.db.models import Candidate, JobVariant, Profile
-from service.drawing import Drawn, draw_schedule
+from service.db.models import Candidate
+from service.drawing import Drawn, MemoryMap, draw_schedule, memory_svg, timeline_svg
 from service.errors import NotFound
 from service.jobs import service as jobs
-from service.tuning.toolchain import Patience, StepFailed, Stop
-from solver.domain import HardwareProfile, KernelGraph, Schedule, WarpwrightError, load
+from service.tuning.toolchain import StepFailed
+from solver.domain import KernelGraph, Schedule, TargetFamily, WarpwrightError, load
+from solver.simulate import BASELINES, baseline_schedule
 
-__all__ = ["drawing_of"]
+__all__ = ["Picture", "drawing_of", "picture", "pictures"]
 
-READ_SECONDS = 30.0
-REMEMBERED = 64
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing as the template shows it; ``label`` names the candidate for a screen reader."""
+
+    label: str
+    timelines: tuple[tuple[str, Markup], ...]
+    facts: tuple[tuple[str, str], ...]
+    maps: tuple[tuple[MemoryMap, Markup], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """One candidate with what is needed to read its kernel."""
 
+    label: str
+    kind: str
     schedule: Schedule | None
-    text_digest: str
-    profile: HardwareProfile
+    variant: Variant
 
 
-def drawing_of(context: Context, job_id: str, key: str) -> Drawn:
-    """The drawing of a candidate, of the job's best one when ``key`` is empty.
+def drawing_of(context: Context, job_id: str, key: str) -> Picture:
+    """The picture of a candidate, of the job's best one when ``key`` is empty.
 
     A kernel that cannot be read here gives the reason in place of a timeline.
 
     Raises:
-        NotFound: ``job-not-found``, ``candidate-not-found``.
+        NotFound: ``job-unknown``, ``candidate-unknown``.
     """
+    label, drawn = _drawn(context, job_id, key)
+    return picture(drawn, label)
+
+
+def pictures(context: Context, first: tuple[str, str], second: tuple[str, str]) -> list[Picture]:
+    """Pictures of two candidates, their time axes equally long, so that bars compare by eye; errors as above."""
+    named = (("first", first), ("second", second))
+    drawn = [(f"{place}: {label}", it) for place, (label, it) in ((p, _drawn(context, *c)) for p, c in named)]
+    until = max(each.end_cycle for _, each in drawn) if all(len(d.timelines) == 1 for _, d in drawn) else 0
+    return [picture(each, label, until=until) for label, each in drawn]
+
+
+def picture(drawn: Drawn, label: str, *, until: int = 0) -> Picture:
+    """The drawings as SVG."""
+    return Picture(
+        label,
+        tuple((each.title, Markup(timeline_svg(each, until=until))) for each in drawn.timelines),
+        drawn.facts,
+        tuple((map_, Markup(memory_svg(map_))) for map_ in drawn.maps),
+    )
+
+
+def _drawn(context: Context, job_id: str, key: str) -> tuple[str, Drawn]:
     asked = context.database.read(lambda session: _asked(session, job_id, key))
-    if asked.schedule is None:
-        return Drawn(facts=(("Schedule", "the compiler's own choice"),))
+    if asked.schedule is None and asked.variant.profile.family is not TargetFamily.CUDA:
+        return asked.label, Drawn(facts=(("Schedule", "the compiler's own choice; its times are not known"),))
     try:
-        return draw_schedule(_graph(context, asked.text_digest, asked.profile), asked.profile, asked.schedule)
+        graph = kernel_of(context, asked.variant).graph
+        if asked.schedule is None:
+            return asked.label, _compilers_choice(graph, asked)
+        return asked.label, draw_schedule(graph, asked.variant.profile, asked.schedule)
     except (StepFailed, WarpwrightError) as error:
-        return Drawn(facts=(("No timeline", str(error)),))
+        return asked.label, Drawn(facts=(("No timeline", _words(error)),))
+
+
+def _compilers_choice(graph: KernelGraph, asked: _Asked) -> Drawn:
+    """A baseline as we read the compiler's passes: it is a forecast of what they choose, and says so."""
+    kind = next((each for each in BASELINES if each == asked.kind), None)
+    schedule = baseline_schedule(graph, asked.variant.profile, kind) if kind else None
+    if schedule is None:
+        return Drawn(facts=(("Schedule", "the compiler's own choice: no warp specialisation, so no roles to draw"),))
+    drawn = draw_schedule(graph, asked.variant.profile, schedule)
+    note = ("Schedule", "the compiler's own choice, as its passes' sources say; not read back from the binary")
+    return Drawn(drawn.timelines, (note, *drawn.facts), drawn.maps)
+
+
+def _words(error: StepFailed | WarpwrightError) -> str:
+    return error.failure.message if isinstance(error, StepFailed) else error.message
 
 
 def _asked(session: ReadSession, job_id: str, key: str) -> _Asked:
     job = jobs.find(session, job_id)
     row = session.get(Candidate, (job_id, key or job.best or ""))
     if row is None:
-        raise NotFound(f"job {job_id} has no candidate {key!r}", code="candidate-not-found")
-    variant, profile = session.get(JobVariant, (job_id, row.variant)), session.get(Profile, job.profile_digest)
-    if variant is None or profile is None:
-        raise NotFound(f"the kernel of job {job_id} is gone", code="job-not-found")
+        raise NotFound(f"job {job_id} has no candidate {key[:80]!r}", code="candidate-unknown")
     schedule: Schedule | None = load(Schedule, row.schedule) if row.schedule else None
-    return _Asked(schedule, variant.text_digest, load(HardwareProfile, profile.document))
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _graph(context: Context, text_digest: str, profile: HardwareProfile) -> KernelGraph:
-    patience = Patience(READ_SECONDS, time.monotonic() + READ_SECONDS, Stop())
-    return context.toolchain.read(context.store.get(text_digest).decode(), profile, patience).graph
+    label = f"{row.kind.replace('_', ' ')} {row.number}"
+    return _Asked(label, row.kind, schedule, variant_of(session, job_id, row.variant))

@@ -6,24 +6,22 @@ from typing import Annotated, TypeVar
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
-from markupsafe import Markup
 
 from service.context import Context, ContextDep
 from service.dashboard.access import COOKIE, LoginNeeded, Reader, Tuner, caller_of
-from service.dashboard.drawings import drawing_of
+from service.dashboard.drawings import drawing_of, pictures
 from service.dashboard.exports import csv_response
 from service.dashboard.forms import FormDep
 from service.dashboard.live import overview_stream
 from service.dashboard.rendering import is_fragment, page
 from service.dashboard.routes import PageRoute
 from service.dashboard.views import catalogue, model
-from service.dashboard.views.compare import compare
+from service.dashboard.views.compare import candidate_named, compare
 from service.dashboard.views.joblist import JobFilter, job_page, profile_choices
-from service.dashboard.views.jobpage import candidate_of, job_detail, sorted_candidates
+from service.dashboard.views.jobpage import SHOWN_CANDIDATES, candidate_of, job_detail, sorted_candidates, sources_of
 from service.dashboard.views.overview import overview
 from service.dashboard.why import explain_for_job
 from service.db import ReadSession
-from service.drawing import memory_svg, timeline_svg
 from service.errors import TooManyRequests
 from service.jobs import service as jobs
 from service.tokens.schemas import Scope
@@ -126,19 +124,16 @@ def job_detail_page(
 ) -> HTMLResponse:
     """One job: funnel, charts, candidates, proof, schedule, downloads."""
     shown = _read(context, lambda session: job_detail(session, job_id))
-    rows = sorted_candidates(shown.candidates, sort, down)
-    return page(request, "job.html", shown=shown, rows=rows, sort=sort, down=down)
+    rows = sorted_candidates(shown.candidates, sort, down)[:SHOWN_CANDIDATES]
+    sources = sources_of(context.store, shown.artifacts)
+    return page(request, "job.html", shown=shown, rows=rows, sort=sort, down=down, sources=sources)
 
 
 @router.get("/jobs/{job_id}/drawing")
 def drawing(request: Request, context: ContextDep, caller: Reader, job_id: str, key: Text = "") -> HTMLResponse:
     """Timeline and memory map of a candidate, the winner's without a key."""
-    drawn = drawing_of(context, job_id, key)
-    timeline = Markup(timeline_svg(drawn.lanes)) if drawn.lanes else ""
-    maps = [(map_, Markup(memory_svg(map_))) for map_ in drawn.maps]
     template = "parts/drawing.html" if is_fragment(request) else "drawing.html"
-    label = f"candidate {key}" if key else "the winner"
-    return page(request, template, job_id=job_id, label=label, timeline=timeline, facts=drawn.facts, maps=maps)
+    return page(request, template, job_id=job_id, drawing=drawing_of(context, job_id, key))
 
 
 @router.post("/jobs/{job_id}/why")
@@ -182,8 +177,17 @@ def candidate_page(request: Request, context: ContextDep, caller: Reader, job_id
 @router.get("/compare")
 def compare_page(request: Request, context: ContextDep, caller: Reader, a: Text = "", b: Text = "") -> HTMLResponse:
     """Two candidates side by side; ``a`` and ``b`` are ``job/candidate``, or a job for its winner."""
-    shown = _read(context, lambda session: compare(session, context.store, a.strip(), b.strip())) if a and b else None
+    a, b = a.strip(), b.strip()
+    shown = _read(context, lambda session: compare(session, context.store, a, b)) if a and b else None
     return page(request, "compare.html", shown=shown, a=a, b=b)
+
+
+@router.get("/compare/drawings")
+def compare_drawings(request: Request, context: ContextDep, caller: Reader, a: Text, b: Text) -> HTMLResponse:
+    """The two candidates' drawings side by side, on one scale; ``a`` and ``b`` as on the compare page."""
+    first, second = _read(context, lambda session: [candidate_named(session, name.strip()) for name in (a, b)])
+    template = "parts/pair.html" if is_fragment(request) else "pair.html"
+    return page(request, template, drawings=pictures(context, first, second), a=a, b=b)
 
 
 @router.get("/kernels")

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from fastapi import Request
@@ -13,16 +15,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.staticfiles import StaticFiles
 
+from service.candidates.words import proof_line, registers_of, structure_words
+from solver.domain import Certificate, load
+
 __all__ = ["is_fragment", "page", "render", "static_files"]
 
 STATIC = Path(__file__).parent / "static"
+DRAWING = ("service.drawing", "static")
+"""The palette and the timelines' script lie beside what draws them."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 """Content Security Policy: scripts only from our own assets. Charts set inline styles, hence that one exception."""
 
-static_files = StaticFiles(directory=STATIC)
+static_files = StaticFiles(directory=STATIC, packages=[DRAWING])
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: object) -> HTMLResponse:
@@ -44,8 +51,23 @@ def is_fragment(request: Request) -> bool:
 
 
 def render(template: str, **values: object) -> str:
-    """A template as text."""
-    return _environment().get_template(template).render(asset=_asset, now=datetime.now(UTC), **values)
+    """A template as text. With ``offline=True`` as one file that needs no server: assets inside, no link to a page."""
+    given = {"asset": _asset, "inline": inline, "policy": file_policy, "now": datetime.now(UTC), "offline": False}
+    return _environment().get_template(template).render(given | values)
+
+
+@cache
+def inline(name: str) -> Markup:
+    """An asset's text, to stand inside a page; ours and the vendored ones hold nothing that could end the element."""
+    return Markup(_path(name).read_text("utf-8"))
+
+
+def file_policy(scripts: Sequence[str]) -> str:
+    """Content Security Policy of a page that is one file: these scripts by their digests, no other, and no request at all."""
+    digests = (b64encode(hashlib.sha256(inline(name).encode()).digest()).decode() for name in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src {allowed}; {rest}"
 
 
 @cache
@@ -65,6 +87,9 @@ def _environment() -> Environment:
         "script_json": _script_json,
         "lasted": _lasted,
         "pairs": _pairs,
+        "structure": structure_words,
+        "registers": registers_of,
+        "proof": _proof,
         "pretty": _pretty,
     }
     return environment
@@ -73,7 +98,12 @@ def _environment() -> Environment:
 @cache
 def _asset(name: str) -> str:
     """Path of an asset with a digest of its content, so that a browser never shows an old one."""
-    return f"/static/{name}?v={hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]}"
+    return f"/static/{name}?v={hashlib.sha256(_path(name).read_bytes()).hexdigest()[:10]}"
+
+
+def _path(name: str) -> Path:
+    own = STATIC / name
+    return own if own.exists() else Path(str(files(DRAWING[0]).joinpath(DRAWING[1], name)))
 
 
 def _microseconds(nanoseconds: float | None) -> str:
@@ -90,6 +120,10 @@ def _words(value: str | None) -> str:
 
 def _pairs(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items())
+
+
+def _proof(certificate: Mapping[str, object], status: str) -> str:
+    return proof_line(load(Certificate, certificate), status)
 
 
 def _pretty(value: object) -> str:

@@ -1,27 +1,19 @@
-"""One schedule on one device as lanes, facts and memory maps: what the dashboard and the report both draw."""
+"""One schedule on one device as timelines, facts and memory maps: what pages and reports draw."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.drawing.memory import MemoryMap, buffer_maps, register_map, shared_map
-from service.drawing.timeline import Lane, Span
-from solver.domain import (
-    BufferSchedule,
-    GraphError,
-    HardwareProfile,
-    KernelGraph,
-    LoopSchedule,
-    Schedule,
-    Unit,
-    WarpSchedule,
-)
+from service.drawing.pipes import loop_timeline
+from service.drawing.timeline import Lane, Phase, Span, Timeline
+from solver.domain import BufferSchedule, HardwareProfile, KernelGraph, Schedule, WarpSchedule
 from solver.simulate import Simulation, TimelineEvent, simulate
 
-__all__ = ["Drawn", "draw_schedule", "facts_of", "lanes_of", "loop_lanes"]
+__all__ = ["Drawn", "block_timeline", "draw_schedule", "facts_of"]
 
-COPY_LANES = ("tma", "load", "store", "dram", "l2", "lsu", "mte", "hbm", "fixpipe")
-SHOWN_INTERVALS = 8
-SHOWN_ITERATIONS = 3
+COPY_LANES = ("tma", "load", "store", "dram", "l2", "lsu")
+SHOWN_INTERVALS = 4
+"""Iterations of the steady state that are shown, after all that leads to it."""
 SHOWN_SPANS = 900
 
 
@@ -29,18 +21,24 @@ SHOWN_SPANS = 900
 class Drawn:
     """What a page shows of a schedule."""
 
-    lanes: tuple[Lane, ...] = ()
+    timelines: tuple[Timeline, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     maps: tuple[MemoryMap, ...] = ()
 
+    @property
+    def end_cycle(self) -> int:
+        """Where the longest timeline ends."""
+        return max((timeline.end_cycle for timeline in self.timelines), default=0)
+
 
 def draw_schedule(graph: KernelGraph, profile: HardwareProfile, schedule: Schedule) -> Drawn:
-    """Lanes, facts and maps of one schedule on one device."""
+    """Timelines, facts and maps of one schedule on one device."""
     if isinstance(schedule, BufferSchedule):
-        lanes = tuple(lane for loop in schedule.loops for lane in loop_lanes(graph, loop))
-        return Drawn(lanes, (), buffer_maps(graph, profile, schedule))
+        timelines = tuple(loop_timeline(graph, schedule, loop) for loop in schedule.loops)
+        return Drawn(tuple(each for each in timelines if each.lanes), (), buffer_maps(graph, profile, schedule))
     simulation = simulate(graph, profile, schedule)
-    return Drawn(lanes_of(simulation), facts_of(simulation), _warp_maps(graph, profile, schedule))
+    timeline = block_timeline(simulation, frozenset(op.id for op in graph.ops if op.gemm is not None))
+    return Drawn((timeline,) if timeline.lanes else (), facts_of(simulation), _warp_maps(graph, profile, schedule))
 
 
 def _warp_maps(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedule) -> tuple[MemoryMap, ...]:
@@ -48,18 +46,73 @@ def _warp_maps(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSched
     return tuple(map_ for map_ in maps if map_ is not None)
 
 
-def lanes_of(simulation: Simulation) -> tuple[Lane, ...]:
-    """The prologue and the first iterations of one block: roles first, units below, each in order of appearance."""
-    horizon = simulation.interval_cycles * SHOWN_INTERVALS
-    events = [event for event in simulation.events if not horizon or event.start <= horizon][:SHOWN_SPANS]
-    names = list(dict.fromkeys(event.lane for event in events))
-    names.sort(key=lambda name: "." not in name)
-    return tuple(Lane(name, tuple(_span(event) for event in events if event.lane == name)) for name in names)
+def block_timeline(simulation: Simulation, products: frozenset[str] = frozenset()) -> Timeline:
+    """The prologue and the first steady iterations of one block: roles, units, and what roles wait for, by cause.
+
+    ``products`` are the ids of the matrix products, for the tensor core's lane.
+    """
+    begin, end = simulation.steady_cycles or (0.0, 0.0)
+    horizon = begin + simulation.interval_cycles * SHOWN_INTERVALS
+    mine = [event for event in simulation.events if "@" not in event.lane and (not horizon or event.start <= horizon)]
+    events = mine[:SHOWN_SPANS]
+    lanes = [
+        *_lanes([event for event in events if not _of_unit(event)], "Roles"),
+        *_products(events, products),
+        *_lanes([event for event in events if _of_unit(event) and event.label not in products], "Units"),
+        *_stall_lanes(events),
+    ]
+    phases: tuple[Phase, ...] = ()
+    if end > begin:
+        phases = (Phase("prologue", 0, round(begin)), Phase("steady state", round(begin), round(end)))
+    return Timeline(tuple(lanes), phases, "Timeline of one block, in cycles")
+
+
+def _of_unit(event: TimelineEvent) -> bool:
+    """Whether a unit works on its own, beside the role that started it: the simulator names its lane after the unit."""
+    return event.label == event.lane or event.label.startswith(event.lane + " ")
+
+
+def _products(events: Sequence[TimelineEvent], products: frozenset[str]) -> list[Lane]:
+    """The tensor core's lane: matrix products from their issue to their end, those that wait for their turn included."""
+    found = [event for event in events if event.label in products]
+    spans = tuple(Span(*_ends(each), each.label, "compute", f"issued by {each.lane}") for each in found)
+    return [Lane("tensor core", spans, "Units")] if spans else []
+
+
+def _lanes(events: Sequence[TimelineEvent], group: str) -> list[Lane]:
+    names = dict.fromkeys(event.lane for event in events)
+    return [Lane(name, tuple(_span(event) for event in events if event.lane == name), group) for name in names]
+
+
+def _stall_lanes(events: Sequence[TimelineEvent]) -> list[Lane]:
+    """A lane for each cause: who waits for it, and when."""
+    causes = dict.fromkeys(event.cause for event in events if event.cause)
+    return [
+        Lane(
+            cause,
+            tuple(
+                Span(*_ends(event), event.lane, "stall", f"{event.lane} waits for {_cause(cause)}")
+                for event in events
+                if event.cause == cause
+            ),
+            "Stalls by cause",
+        )
+        for cause in causes
+    ]
+
+
+def _cause(cause: str) -> str:
+    side, _, pipeline = cause.partition(":")
+    return f"the {side} barrier of pipeline {pipeline}" if pipeline else cause
+
+
+def _ends(event: TimelineEvent) -> tuple[int, int]:
+    return round(event.start), max(round(event.end), round(event.start) + 1)
 
 
 def _span(event: TimelineEvent) -> Span:
     label = f"waits for {event.cause}" if event.cause else event.label
-    return Span(round(event.start), max(round(event.end), round(event.start) + 1), label, _kind(event))
+    return Span(*_ends(event), label, _kind(event))
 
 
 def _kind(event: TimelineEvent) -> str:
@@ -86,31 +139,3 @@ def facts_of(simulation: Simulation) -> tuple[tuple[str, str], ...]:
     facts += [("Remark", reason) for reason in simulation.reasons]
     facts += [("Deadlock", who) for who in simulation.deadlock]
     return tuple(facts)
-
-
-def loop_lanes(graph: KernelGraph, loop: LoopSchedule) -> tuple[Lane, ...]:
-    """A loop's tasks on their pipes: some iterations, each one interval after the one before."""
-    spans: dict[Unit, list[Span]] = {}
-    interval = loop.initiation_interval_cycles
-    for iteration in range(SHOWN_ITERATIONS if interval else 1):
-        shift = iteration * (interval or 0)
-        for task in loop.tasks:
-            for use in _uses(graph, task.task):
-                start = task.start_cycle + shift
-                span = Span(start, start + max(1, use[1]), f"{task.task} ({iteration})", _pipe_kind(use[0]))
-                spans.setdefault(use[0], []).append(span)
-    return tuple(
-        Lane(f"{loop.scope} {unit.value}", tuple(sorted(found, key=lambda span: span.start_cycle)))
-        for unit, found in spans.items()
-    )
-
-
-def _uses(graph: KernelGraph, task: str) -> Sequence[tuple[Unit, int]]:
-    try:
-        return [(use.unit, use.cycles) for use in graph.op(task).uses]
-    except GraphError:
-        return []
-
-
-def _pipe_kind(unit: Unit) -> str:
-    return "copy" if unit.value.startswith(COPY_LANES) else "compute"

@@ -3,13 +3,8 @@
 import sys
 from pathlib import Path
 
-from solver.domain import HardwareProfile, documents
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
-from warpwright.client import Client
-from warpwright.kernel_file import KernelFile, KernelVariant
-from warpwright.remote import result_of_job
-from warpwright.report import write_report
 
 __all__ = ["run_report"]
 
@@ -18,23 +13,11 @@ def run_report(job_id: str, out: Path, server: str | None, token: str | None) ->
     """Writes the page.
 
     Raises:
-        ServerError: no such job, or it failed as a whole.
+        ServerError: no such job.
     """
     with client_of(server, token) as client:
-        job = client.job(job_id)
-        result = result_of_job(client, job)
-        profile: HardwareProfile = documents.load(HardwareProfile, client.profile(job.profile_digest).document)
-        kernel = _kernel(client, job_id)
+        page = client.report(job_id)
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_report(result, kernel, profile, out)
+    out.write_text(page, "utf-8")
     sys.stdout.write(f"wrote {out}\n")
     return ExitCode.OK
-
-
-def _kernel(client: Client, job_id: str) -> KernelFile:
-    """The job's variants; the server keeps their IR as artifacts."""
-    job = client.job(job_id)
-    variants = tuple(
-        KernelVariant(client.artifact(variant.ir_digest).decode(), dict(variant.params)) for variant in job.variants
-    )
-    return KernelFile(job.name, variants)

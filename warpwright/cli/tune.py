@@ -67,8 +67,8 @@ def run_tune(options: TuneOptions) -> ExitCode:
             result = tune_there(
                 client, submission, stop=stop, events=progress, poll_seconds=poll, all_products=options.out is not None
             )
-        progress.note("writing")
-        written = write_result(result, kernel, profile, options.out) if options.out is not None else ()
+            progress.note("writing")
+            written = write_result(result, client, options.out) if options.out is not None else ()
     if options.json:
         sys.stdout.write(json.dumps(result.to_json()) + "\n")
     else:

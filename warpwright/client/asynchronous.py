@@ -220,6 +220,10 @@ class AsyncClient:
         """The bytes behind a digest, checked against it."""
         return await self.send(calls.artifact(digest))
 
+    async def report(self, job_id: str) -> str:
+        """A job's page as one self-contained HTML file."""
+        return await self.send(calls.report(job_id))
+
     async def profiles(self) -> AsyncIterator[ProfileSummary]:
         """All hardware profiles of the server."""
         cursor: str | None = None

@@ -181,6 +181,12 @@ def artifact(digest: str) -> Call[bytes]:
     return Call("GET", f"/v1/artifacts/{quote(digest, safe=':')}", checked)
 
 
+def report(job_id: str) -> Call[str]:
+    """A job's page as one self-contained HTML file; its drawing may have to read the kernel in a child first."""
+    path = f"/jobs/{quote(job_id, safe='')}/report"
+    return Call("GET", path, lambda answer: answer.body.decode(), wait_seconds=60.0)
+
+
 def profiles(cursor: str | None) -> Call[Page[ProfileSummary]]:
     """A page of profiles."""
     return Call("GET", "/v1/profiles", page(ProfileSummary), params={"cursor": cursor})

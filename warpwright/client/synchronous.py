@@ -215,6 +215,10 @@ class Client:
         """The bytes behind a digest, checked against it."""
         return self.send(calls.artifact(digest))
 
+    def report(self, job_id: str) -> str:
+        """A job's page as one self-contained HTML file."""
+        return self.send(calls.report(job_id))
+
     def profiles(self) -> Iterator[ProfileSummary]:
         """All hardware profiles of the server."""
         cursor: str | None = None

@@ -1,4 +1,4 @@
-// Charts from the data in the page, and the zoom of timelines. Everything else is plain HTML and htmx.
+// Charts from the data in the page, tables sorted in place, copying. Everything else is plain HTML and htmx.
 (function () {
   "use strict";
   function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
@@ -42,13 +42,28 @@
   window.addEventListener("resize", function () {
     document.querySelectorAll("[data-chart]").forEach(function (box) { var chart = window.echarts && window.echarts.getInstanceByDom(box); if (chart) { chart.resize(); } });
   });
+  function value(row, place) { return row.cells[place].dataset.v || ""; }
+  function sortRows(table, heading) {
+    var body = table.tBodies[0], place = heading.cellIndex, down = heading.getAttribute("aria-sort") === "ascending", rows = Array.from(body.rows);
+    var numeric = rows.every(function (row) { var text = value(row, place); return text === "" || !isNaN(text); });
+    rows.sort(function (one, other) {
+      var a = value(one, place), b = value(other, place);
+      if (a === "" || b === "") { return (a === "") - (b === ""); }  // without a value: last, either way
+      return (numeric ? a - b : a.localeCompare(b)) * (down ? -1 : 1);
+    });
+    body.append.apply(body, rows);
+    Array.from(heading.parentNode.cells).forEach(function (other) { other.removeAttribute("aria-sort"); });
+    heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+  }
+  function copy(button) {
+    var text = document.getElementById(button.dataset.copy);
+    function done() { button.textContent = "copied"; }
+    function select() { window.getSelection().selectAllChildren(text); button.textContent = "selected: press Ctrl and C"; }
+    if (navigator.clipboard) { navigator.clipboard.writeText(text.textContent).then(done, select); } else { select(); }
+  }
   document.addEventListener("click", function (event) {
-    var button = event.target.closest("[data-zoom]");
-    if (!button) { return; }
-    var drawing = button.parentElement.parentElement.querySelector("svg.timeline"), factor = Number(button.dataset.zoom);
-    if (!drawing) { return; }
-    var next = factor === 0 ? 1 : Math.min(16, Math.max(1, Number(drawing.dataset.zoom || 1) * factor));
-    drawing.dataset.zoom = next;
-    drawing.style.width = next * 100 + "%";
+    var sorter = event.target.closest("[data-sort]"), copier = event.target.closest("[data-copy]"), table = sorter && sorter.closest("table[data-sortable]");
+    if (table) { event.preventDefault(); sortRows(table, sorter.closest("th")); }
+    if (copier) { copy(copier); }
   });
 })();

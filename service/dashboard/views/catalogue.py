@@ -33,10 +33,10 @@ def kernel_list(session: ReadSession, text: str) -> Sequence[Kernel]:
 
 
 def kernel_page(session: ReadSession, ir_hash: str) -> KernelPage:
-    """A kernel's page; NotFound ``kernel-not-found``."""
+    """A kernel's page; NotFound ``kernel-unknown``."""
     kernel = session.get(Kernel, ir_hash)
     if kernel is None:
-        raise NotFound(f"there is no kernel {ir_hash!r}", code="kernel-not-found")
+        raise NotFound(f"there is no kernel {ir_hash!r}", code="kernel-unknown")
     jobs = session.scalars(
         select(Job)
         .where(Job.id.in_(select(JobVariant.job_id).where(JobVariant.ir_hash == ir_hash)))
@@ -57,10 +57,10 @@ def profile_list(session: ReadSession) -> Sequence[Profile]:
 
 
 def profile_page(session: ReadSession, digest: str) -> Profile:
-    """A profile's page; NotFound ``profile-not-found``."""
+    """A profile's page; NotFound ``profile-unknown``."""
     profile = session.get(Profile, digest)
     if profile is None:
-        raise NotFound(f"there is no profile with the digest {digest!r}", code="profile-not-found")
+        raise NotFound(f"there is no profile with the digest {digest!r}", code="profile-unknown")
     return profile
 
 

@@ -8,9 +8,9 @@ from service.dashboard.views.jobpage import candidate_of
 from service.db import ReadSession
 from service.db.models import Candidate
 from service.errors import NotFound
-from service.jobs import repository
+from service.jobs import service as jobs
 
-__all__ = ["Comparison", "Difference", "compare"]
+__all__ = ["Comparison", "Difference", "candidate_named", "compare"]
 
 SOURCES = ("tilelang_source", "cuda_source", "ascend_source")
 SHOWN_LINES = 2000
@@ -32,6 +32,8 @@ class Comparison:
     second: Candidate
     ratio: float | None
     measured: bool
+    names: dict[str, str]
+    """Kernel names by job."""
     rows: tuple[tuple[str, str, str], ...]
     differences: tuple[Difference, ...]
 
@@ -40,9 +42,11 @@ def compare(session: ReadSession, store: ArtifactStore, a: str, b: str) -> Compa
     """The comparison of two references, each ``job/candidate`` or a job.
 
     Raises:
-        NotFound: ``job-not-found``, ``candidate-not-found``.
+        NotFound: ``job-unknown``, ``winner-unknown``, ``candidate-unknown``.
     """
-    (first, first_products), (second, second_products) = _find(session, a), _find(session, b)
+    (first, first_products), (second, second_products) = (
+        candidate_of(session, *candidate_named(session, reference)) for reference in (a, b)
+    )
     measured = bool(first.measured_ns and second.measured_ns)
     times = (first.measured_ns, second.measured_ns) if measured else (first.forecast_ns, second.forecast_ns)
     rows = [
@@ -63,17 +67,23 @@ def compare(session: ReadSession, store: ArtifactStore, a: str, b: str) -> Compa
         if product in first_products and product in second_products
     ]
     ratio = times[1] / times[0] if times[0] and times[1] else None
-    return Comparison(first, second, ratio, measured, tuple(rows), tuple(differences))
+    names = {row.job_id: jobs.find(session, row.job_id).name for row in (first, second)}
+    return Comparison(first, second, ratio, measured, names, tuple(rows), tuple(differences))
 
 
-def _find(session: ReadSession, reference: str) -> tuple[Candidate, dict[str, str]]:
+def candidate_named(session: ReadSession, reference: str) -> tuple[str, str]:
+    """Job and key of a reference, ``job/candidate`` or a job for its winner.
+
+    Raises:
+        NotFound: ``job-unknown``, ``winner-unknown``.
+    """
     job_id, _, key = reference.partition("/")
     if not key:
-        job = repository.job(session, job_id)
-        if job is None or not job.best:
-            raise NotFound(f"there is no job {job_id!r} with a winner", code="job-not-found")
+        job = jobs.find(session, job_id)
+        if not job.best:
+            raise NotFound(f"job {job_id[:80]} has no winner; name a candidate as job/candidate", code="winner-unknown")
         key = job.best
-    return candidate_of(session, job_id, key)
+    return job_id, key
 
 
 def _certified(row: Candidate, key: str) -> str:

@@ -1,141 +1,128 @@
-"""One job: the funnel with a reason at every loss, its candidates, and what the charts draw."""
+"""One job: the funnel, its candidates, the winner's evidence, and what the charts draw."""
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import load_only
 
+from service.artifacts.store import ArtifactStore
 from service.candidates import repository as candidate_rows
+from service.candidates.words import registers_of
+from service.dashboard.views.funnel import Complaint, Funnel, complaints, funnel
+from service.dashboard.views.plan import Plan, plan_of
 from service.dashboard.views.rows import JobRow, job_rows
 from service.db import ReadSession
 from service.db.models import Candidate, Job, JobAttempt, JobVariant
 from service.errors import NotFound
 from service.jobs import repository
+from service.jobs import service as jobs
 
-__all__ = ["Funnel", "JobDetail", "Loss", "candidate_of", "job_detail", "sorted_candidates"]
+__all__ = ["SHOWN_CANDIDATES", "JobDetail", "candidate_of", "job_detail", "sorted_candidates", "sources_of"]
 
 SHOWN_CANDIDATES = 500
-BEFORE_BUILD = frozenset({"refused", "skipped", "not_applicable", "infrastructure", "solved"})
-NOT_BUILT = BEFORE_BUILD | {"compile_failed", "over_resource", "not_honoured"}
+SOURCES = {"tilelang_source": "TileLang source to paste", "ascend_source": "Ascend C"}
+COLUMNS = load_only(
+    Candidate.number, Candidate.variant, Candidate.kind, Candidate.outcome, Candidate.status, Candidate.forecast_ns,
+    Candidate.measured_ns, Candidate.structure, Candidate.report, Candidate.not_honoured, Candidate.failure,
+    raiseload=True,
+)  # fmt: skip
+"""What the table shows; schedules and certificates of all candidates would be most of the page's time."""
 SORTS: dict[str, Callable[[Candidate], tuple[Any, ...]]] = {
     "number": lambda row: (row.number,),
     "measured": lambda row: (row.measured_ns is None, row.measured_ns or 0.0, row.number),
     "forecast": lambda row: (row.forecast_ns is None, row.forecast_ns or 0.0, row.number),
     "outcome": lambda row: (row.outcome, row.number),
     "kind": lambda row: (row.kind, row.number),
+    "registers": lambda row: (_registers(row) is None, _registers(row) or 0, row.number),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """Candidates or structures lost at a step for one reason, with one example's words."""
-
-    reason: str
-    count: int
-    example: str
-
-
-@dataclass(frozen=True, slots=True)
-class Funnel:
-    """One step: how many are left after it, and who was lost on the way."""
-
-    name: str
-    left: int
-    losses: tuple[Loss, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class JobDetail:
-    """Everything on the job page but drawings."""
+    """Everything on the job page but drawings and sources. ``candidates`` are all of them, by number."""
 
     job: Job
     row: JobRow
     variants: Sequence[JobVariant]
+    refused: Mapping[int, dict[str, Any]]
     attempts: Sequence[JobAttempt]
     candidates: Sequence[Candidate]
     best: Candidate | None
+    plan: Plan | None
     artifacts: dict[str, str]
     funnel: tuple[Funnel, ...]
+    complaints: tuple[Complaint, ...]
     rejected: list[dict[str, Any]]
     charts: dict[str, Any]
+
+    @property
+    def place_of(self) -> dict[str, int]:
+        """Number of the complaint about each candidate, by key."""
+        return {row.key: number for number, each in enumerate(self.complaints, 1) for row in each.rows}
 
 
 def job_detail(session: ReadSession, job_id: str) -> JobDetail:
     """The page of a job.
 
     Raises:
-        NotFound: ``job-not-found``.
+        NotFound: ``job-unknown``.
     """
-    job = repository.job(session, job_id)
-    if job is None:
-        raise NotFound(f"there is no job {job_id!r}", code="job-not-found")
-    candidates = candidate_rows.page(session, job_id, SHOWN_CANDIDATES)
-    best = next((row for row in candidates if row.key == job.best), None)
-    rejected = list((job.summary or {}).get("rejected", []))
+    job = jobs.find(session, job_id)
+    best = candidate_rows.get(session, job_id, job.best) if job.best else None
+    query = select(Candidate).where(Candidate.job_id == job_id).order_by(Candidate.number).options(COLUMNS)
+    candidates = session.scalars(query).all()
+    summary = job.summary or {}
+    rejected = list(summary.get("rejected", []))
     return JobDetail(
         job=job,
         row=job_rows(session, [job])[0],
         variants=repository.variants(session, job_id),
+        refused={each["variant"]: each["failure"] for each in summary.get("variants", []) if each.get("failure")},
         attempts=repository.attempts(session, job_id),
         candidates=candidates,
         best=best,
+        plan=plan_of(best.schedule) if best and best.schedule else None,
         artifacts=dict(candidate_rows.artifacts(session, job_id, best.key)) if best else {},
-        funnel=_funnel(candidates, rejected),
+        funnel=funnel(candidates, rejected),
+        complaints=complaints(candidates),
         rejected=rejected,
         charts=_charts(candidates, job.best),
     )
 
 
+def sources_of(store: ArtifactStore, artifacts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The winner's readable sources with their titles; one that retention took is left out."""
+    found = []
+    for name, title in SOURCES.items():
+        if name in artifacts:
+            try:
+                found.append((title, store.get(artifacts[name]).decode("utf-8", "replace")))
+            except NotFound:
+                continue
+    return found
+
+
 def candidate_of(session: ReadSession, job_id: str, key: str) -> tuple[Candidate, dict[str, str]]:
-    """A candidate and its artifacts by product name; NotFound ``candidate-not-found``."""
-    row = session.scalars(select(Candidate).where(Candidate.job_id == job_id, Candidate.key == key)).first()
+    """A candidate and its artifacts by product name; NotFound ``candidate-unknown``."""
+    row = candidate_rows.get(session, job_id, key)
     if row is None:
-        raise NotFound(f"job {job_id} has no candidate {key!r}", code="candidate-not-found")
+        raise NotFound(f"job {job_id[:80]} has no candidate {key[:80]!r}", code="candidate-unknown")
     return row, dict(candidate_rows.artifacts(session, job_id, key))
 
 
 def sorted_candidates(rows: Sequence[Candidate], order: str, descending: bool) -> list[Candidate]:
-    """The table's order; an unknown column means order of ending."""
-    return sorted(rows, key=SORTS.get(order, SORTS["number"]), reverse=descending)
+    """The table's order; an unknown column means order of ending. Candidates without the value come last either way."""
+    by = SORTS.get(order, SORTS["number"])
+    known = [row for row in rows if by(row)[0] is not True]
+    missing = [row for row in rows if by(row)[0] is True]
+    return [*sorted(known, key=by, reverse=descending), *sorted(missing, key=by)]
 
 
-def _funnel(rows: Sequence[Candidate], rejected: Sequence[dict[str, Any]]) -> tuple[Funnel, ...]:
-    steps: tuple[tuple[str, Callable[[Candidate], bool]], ...] = (
-        ("generated", lambda row: True),
-        ("legal", lambda row: row.outcome not in ("refused", "not_applicable")),
-        ("built", lambda row: row.outcome not in NOT_BUILT and bool(row.report or row.outcome == "compiled")),
-        ("right", lambda row: row.outcome in ("measured", "contended")),
-        ("measured", lambda row: row.outcome == "measured" and row.measured_ns is not None),
-    )
-    left, funnel = list(rows), []
-    for name, keeps in steps:
-        kept = [row for row in left if keeps(row)]
-        lost = [row for row in left if not keeps(row)]
-        losses = _losses(lost)
-        if name == "legal" and rejected:
-            families = Counter(c["family"] for entry in rejected for c in entry["conflicts"])
-            words = ", ".join(f"{family} {count}" for family, count in families.most_common())
-            losses = (Loss("proven impossible before they became candidates", len(rejected), words), *losses)
-        funnel.append(Funnel(name, len(kept), losses))
-        left = kept
-    return tuple(funnel)
-
-
-def _losses(rows: Sequence[Candidate]) -> tuple[Loss, ...]:
-    groups: dict[str, list[Candidate]] = {}
-    for row in rows:
-        code = row.failure["code"] if row.failure else row.outcome
-        groups.setdefault(f"{row.outcome.replace('_', ' ')}: {code}", []).append(row)
-    ranked = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
-    return tuple(Loss(reason, len(found), _words_of(found[0])) for reason, found in ranked)
-
-
-def _words_of(row: Candidate) -> str:
-    if row.failure:
-        return str(row.failure["message"])[:300]
-    return "; ".join(map(str, row.not_honoured))[:300]
+def _registers(row: Candidate) -> int | None:
+    registers = registers_of(row.report)[0]
+    return int(registers) if registers.isdigit() else None
 
 
 def _charts(rows: Sequence[Candidate], best: str | None) -> dict[str, Any]:

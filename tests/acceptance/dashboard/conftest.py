@@ -1,16 +1,57 @@
-"""A running service with jobs of every kind in it: measured, with losses, infeasible, with a hostile name."""
+"""A running service with jobs of every kind in it: measured, with losses, infeasible, with a hostile name, drawn."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
+from benchmarks.kernels.graphs import gemm_graph
+from benchmarks.ranking import schedule_of
 from service.settings import Settings
 from service.testing import StandInToolchain, new_ir
 from service.testing.running import RunningService
+from service.tuning.request import TuneRequest
+from service.tuning.toolchain import KernelRead, Patience, Proposals
+from solver.domain import HardwareProfile, KernelGraph
 from tests.acceptance.service.jobs_over_http import finished
 
 HOSTILE = '<script>document.title="owned"</script>\'"&'
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
+LOOSE = {"region"}
+"""Axe's ``region`` rule counts the skip link as content outside a landmark; best practice, not WCAG."""
+DRAWN = "drawn"
+
+
+class DrawingToolchain(StandInToolchain):
+    """The stand-in, but the kernel named ``drawn`` has the graph and the schedules of a real GEMM: something to draw."""
+
+    def read(self, ir: str, profile: HardwareProfile, patience: Patience) -> KernelRead:
+        """The graph of a GEMM for the kernel named ``drawn``."""
+        kernel = super().read(ir, profile, patience)
+        return replace(kernel, graph=_gemm()) if kernel.graph.name == DRAWN else kernel
+
+    def propose(self, kernels: Mapping[int, KernelRead], request: TuneRequest, patience: Patience) -> Proposals:
+        """The stand-in's proposals with pipelines of growing depth."""
+        proposals = super().propose(kernels, request, patience)
+        return replace(
+            proposals,
+            schedules=tuple(
+                replace(each, schedule=schedule_of(_gemm(), 2 + number, 2, 24, 240))
+                if kernels[each.variant].graph.ops[0].id != "copy_A"
+                else each
+                for number, each in enumerate(proposals.schedules)
+            ),
+        )
+
+
+def _gemm() -> KernelGraph:
+    return gemm_graph(4096, 4096, 4096, 128, 128, 64, 3, 2)
 
 
 @dataclass(frozen=True)
@@ -22,12 +63,13 @@ class Shown:
     lossy: str
     impossible: str
     hostile: str
+    drawn: str
 
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     settings = Settings(data=tmp_path_factory.mktemp("dashboard"), slow_artifact_sync=False, poll_seconds=0.1)
-    with RunningService(settings, toolchain=StandInToolchain(device=True)) as running:
+    with RunningService(settings, toolchain=DrawingToolchain(device=True)) as running:
 
         def job(ir: str, name: str) -> str:
             answer = running.client.post("/v1/jobs", json={"ir": ir, "profile": "h200", "name": name})
@@ -40,5 +82,58 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
             measured=job(new_ir(schedules=6), "gemm_bias_relu"),
             lossy=job(new_ir(schedules=6, faults={1: "not_honoured", 2: "over_resource"}), "attention_forward"),
             impossible=job(new_ir(infeasible=True), "too_large"),
-            hostile=job(new_ir(schedules=2), HOSTILE),
+            hostile=job(new_ir(schedules=2, faults={1: "compile_failed"}), HOSTILE),
+            drawn=job(new_ir(DRAWN, schedules=3), "gemm_drawn"),
         )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens pages in contexts of their own; at the end nobody may have complained on the console."""
+    complaints: list[str] = []
+    contexts: list[BrowserContext] = []
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            complaints.append(message.text)
+
+    def open_page(scheme: str = "light", width: int = 1280, **options: object) -> Page:
+        context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, **options)  # type: ignore[arg-type]  # Playwright's own options by name
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", note)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(request: pytest.FixtureRequest, opened: Callable[..., Page]) -> Page:
+    return opened(request.param)
+
+
+def accessible(page: Page, name: str) -> None:
+    """Axe finds nothing on the page."""
+    found = Axe().run(page).response["violations"]
+    assert [(v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found if v["id"] not in LOOSE] == [], name
+
+
+def keep(page: Page, name: str) -> None:
+    """A screenshot under ``$WARPWRIGHT_SCREENSHOTS`` when it is set: a test artifact."""
+    if folder := os.environ.get("WARPWRIGHT_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)

@@ -37,7 +37,7 @@ def test_every_page_answers_and_asks_no_other_host(shown: Shown, path: str) -> N
 def test_the_job_page_shows_the_answer_and_its_proof(shown: Shown) -> None:
     text = shown.service.client.get(f"/jobs/{shown.measured}").text
     assert "Initiation interval" in text
-    assert "proven optimal: interval" in text
+    assert "proof: II 100 cycles, lower bound 100 (resource:tensor_core), proven optimal" in text
     assert "Downloads of the winner" in text
     assert '"scatter":[{' in text
 
@@ -68,7 +68,7 @@ def test_names_from_clients_are_escaped_everywhere(shown: Shown) -> None:
 
 def test_a_table_for_a_spreadsheet(shown: Shown) -> None:
     rows = list(csv.DictReader(io.StringIO(shown.service.client.get("/jobs.csv").text)))
-    assert {row["id"] for row in rows} == {shown.measured, shown.lossy, shown.impossible, shown.hostile}
+    assert {row["id"] for row in rows} == {shown.measured, shown.lossy, shown.impossible, shown.hostile, shown.drawn}
     candidates = shown.service.client.get(f"/jobs/{shown.measured}/candidates.csv").text
     assert len(candidates.splitlines()) == 1 + 9
 
@@ -107,7 +107,7 @@ def test_the_model_page_names_the_families_that_the_hardware_contradicted(shown:
 def test_errors_are_pages_with_the_code(shown: Shown) -> None:
     missing = shown.service.client.get("/jobs/nope")
     assert missing.status_code == 404
-    assert "job-not-found" in missing.text
+    assert "job-unknown" in missing.text, "the code that the API uses"
     assert shown.service.client.get("/jobs?before=" + "x" * 300).status_code == 400
 
 

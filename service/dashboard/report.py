@@ -1,0 +1,56 @@
+"""A job's page as one self-contained file: the page's own template, its assets inside, its drawing in place."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+
+from service.context import Context, ContextDep
+from service.dashboard.access import Reader
+from service.dashboard.drawings import drawing_of
+from service.dashboard.rendering import render
+from service.dashboard.views.jobpage import job_detail, sorted_candidates, sources_of
+
+__all__ = ["report_text", "router"]
+
+router = APIRouter(include_in_schema=False)
+"""Errors here are problem documents, as the command line wants them."""
+
+
+def report_text(context: Context, job_id: str) -> str:
+    """The page of a job as one file. The winner first, as nobody can choose an order before the file is opened.
+
+    Raises:
+        NotFound: ``job-unknown``.
+    """
+    shown = context.database.read(lambda session: job_detail(session, job_id))
+    order = "measured" if any(row.measured_ns for row in shown.candidates) else "forecast"
+    return render(
+        "job.html",
+        offline=True,
+        shown=shown,
+        rows=sorted_candidates(shown.candidates, order, descending=False),
+        sort=order,
+        down=False,
+        sources=sources_of(context.store, shown.artifacts),
+        drawing=drawing_of(context, job_id, "") if shown.best else None,
+        version=_version(),
+    )
+
+
+@router.get("/jobs/{job_id}/report")
+def report(context: ContextDep, caller: Reader, job_id: str) -> HTMLResponse:
+    """A job's page as one file to keep and to pass on."""
+    headers = {
+        "Content-Disposition": 'attachment; filename="report.html"',
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+    }
+    return HTMLResponse(report_text(context, job_id), headers=headers)
+
+
+def _version() -> str:
+    try:
+        return version("warpwright")
+    except PackageNotFoundError:
+        return "(source tree)"

@@ -1,0 +1,111 @@
+"""Where candidates were lost: the funnel with a reason at every step, and what compilers and devices said, each text once."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from service.db.models import Candidate
+
+__all__ = ["Complaint", "Funnel", "Loss", "complaints", "funnel"]
+
+BEFORE_BUILD = frozenset({"refused", "skipped", "not_applicable", "infrastructure", "solved"})
+NOT_BUILT = BEFORE_BUILD | {"compile_failed", "over_resource", "not_honoured"}
+MEANING = {
+    "compiled": "built and read back; no device of this profile was at hand, so nothing was run",
+    "solved": "lowered; no compiler for this device was at hand",
+    "skipped": "the budget ended or the job was stopped before it was built",
+}
+"""Endings that are nobody's fault, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Candidates or structures lost at a step for one reason, with one example's words."""
+
+    reason: str
+    count: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """One step: how many are left after it, and who was lost on the way."""
+
+    name: str
+    left: int
+    losses: tuple[Loss, ...]
+    harmless: bool = False
+    """Nothing is wrong with those who stop here: a compiler or device was not at hand, or the time was over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One text of a verifier, compiler, assembler or device, and the candidates that it is about."""
+
+    outcome: str
+    code: str
+    message: str
+    place: str
+    detail: str
+    not_honoured: tuple[str, ...]
+    rows: tuple[Candidate, ...]
+
+
+def funnel(rows: Sequence[Candidate], rejected: Sequence[dict[str, Any]]) -> tuple[Funnel, ...]:
+    """Generated, legal, built, right, measured; what was proven impossible never became a candidate."""
+    steps: tuple[tuple[str, Callable[[Candidate], bool]], ...] = (
+        ("generated", lambda row: True),
+        ("legal", lambda row: row.outcome not in ("refused", "not_applicable")),
+        ("built", lambda row: row.outcome not in NOT_BUILT and bool(row.report or row.outcome == "compiled")),
+        ("right", lambda row: row.outcome in ("measured", "contended")),
+        ("measured", lambda row: row.outcome == "measured" and row.measured_ns is not None),
+    )
+    left, found = list(rows), []
+    for name, keeps in steps:
+        kept = [row for row in left if keeps(row)]
+        lost = [row for row in left if not keeps(row)]
+        losses = _losses(lost)
+        harmless = bool(lost) and all(row.outcome in MEANING for row in lost)
+        if name == "legal" and rejected:
+            families = Counter(c["family"] for entry in rejected for c in entry["conflicts"])
+            words = ", ".join(f"{family} {count}" for family, count in families.most_common())
+            losses = (Loss("proven impossible before they became candidates", len(rejected), words), *losses)
+        found.append(Funnel(name, len(kept), losses, harmless))
+        left = kept
+    return tuple(found)
+
+
+def complaints(rows: Sequence[Candidate]) -> tuple[Complaint, ...]:
+    """What went wrong, the most frequent first; equal texts are one complaint."""
+    groups: dict[tuple[str, ...], list[Candidate]] = {}
+    for row in rows:
+        if row.failure or row.not_honoured:
+            failure = row.failure or {}
+            texts = (str(failure.get(name) or "") for name in ("code", "message", "place", "detail"))
+            groups.setdefault((row.outcome, *texts, *map(str, row.not_honoured)), []).append(row)
+    ranked = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return tuple(
+        Complaint(outcome, code, message, place, detail, tuple(gaps), tuple(found))
+        for (outcome, code, message, place, detail, *gaps), found in ranked
+    )
+
+
+def _losses(rows: Sequence[Candidate]) -> tuple[Loss, ...]:
+    groups: dict[str, list[Candidate]] = {}
+    for row in rows:
+        words = row.outcome.replace("_", " ")
+        code = str(row.failure["code"]) if row.failure else ""
+        # A code that only repeats the outcome says nothing twice.
+        same = code.replace("-", " ") == words
+        groups.setdefault(words if same or not code else f"{words}: {code}", []).append(row)
+    ranked = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return tuple(Loss(reason, len(found), _words_of(found[0])) for reason, found in ranked)
+
+
+def _words_of(row: Candidate) -> str:
+    if row.failure:
+        return str(row.failure["message"])[:300]
+    if row.not_honoured:
+        return "; ".join(map(str, row.not_honoured))[:300]
+    return MEANING.get(row.outcome, "")

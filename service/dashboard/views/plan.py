@@ -1,0 +1,48 @@
+"""A schedule as tables: roles, pipelines and programs of a warp schedule, buffers of a buffer schedule."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from solver.domain import ROOT, BufferVersions, Instruction, OpRef, Pipeline, Role, Schedule, WarpSchedule, load
+
+__all__ = ["Plan", "Program", "plan_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What each role does in one scope, in emission order."""
+
+    scope: str
+    bodies: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The tables; those of the other kind of schedule are empty."""
+
+    roles: Sequence[Role] = ()
+    pipelines: Sequence[Pipeline] = ()
+    programs: Sequence[Program] = ()
+    buffers: Sequence[BufferVersions] = ()
+
+
+def plan_of(document: Mapping[str, Any]) -> Plan:
+    """The tables of a stored schedule."""
+    schedule: Schedule = load(Schedule, document)
+    if not isinstance(schedule, WarpSchedule):
+        return Plan(buffers=schedule.buffers)
+    programs = tuple(
+        Program(
+            "outside of loops" if program.scope == ROOT else f"loop {program.scope}",
+            tuple((body.role, tuple(map(_step, body.instructions))) for body in program.bodies),
+        )
+        for program in schedule.scopes
+    )
+    return Plan(schedule.roles, schedule.pipelines, programs)
+
+
+def _step(step: Instruction) -> str:
+    if isinstance(step, OpRef):
+        return step.id
+    return f"{step.sync.value.replace('_', ' ')} {step.pipeline}" + (f" @{step.stage}" if step.stage else "")
