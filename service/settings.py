@@ -49,10 +49,12 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     toolchain: str = "children"
-    """``children``: the real one. ``stand_in``, ``stand_in_device``, ``stand_in_children``: the deterministic one of tests."""
+    """``children``: the real one. ``stand_in``, ``stand_in_device``, ``stand_in_children`` (every step a task of the engine): the deterministic one of tests."""
     task_engine: str = "local"
     """``local`` runs children here; ``celery`` sends tasks to workers (extra ``cluster``)."""
     broker_url: str = "redis://127.0.0.1:6379/0"
+    service_url: str = ""
+    """Where workers reach the service; empty: at ``host`` and ``port``."""
     job_slots: int = 1
     """Jobs that run at the same time in this process; 0 serves HTTP only."""
     build_slots: int = 0

@@ -1,6 +1,7 @@
 """A simulated device behind the same port: scripted times, faults, clocks and neighbours, no GPU and no torch.
 
-Kernels are named by ``binary="sim:NAME"``; ``options["kernels"][NAME]`` says how NAME behaves:
+Kernels are named by ``binary="sim:NAME"``; ``options["kernels"][NAME]`` says how NAME behaves. A binary may also be a file that
+begins with ``MAGIC``, its behaviour as JSON behind it: so it travels to a worker as a real one does.
 
 ``ns``        base time of a launch              ``noise``   relative spread of times (default 0)
 ``wrong``     value, corner, nan, left, right (writes one half only), late (right for ten launches)
@@ -10,12 +11,14 @@ Of the device: ``foreign`` processes seen, ``drift`` relative slow-down per laun
 """
 
 import ctypes
+import json
 import math
 import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from lowering.compile.result import Argument, CompiledKernel, Launch
@@ -29,9 +32,12 @@ from lowering.measure.device import (
 )
 from lowering.outcome import Outcome, OutcomeKind
 
-__all__ = ["PREFIX", "SimulatedDevice", "simulated_kernel"]
+__all__ = ["MAGIC", "PREFIX", "SimulatedDevice", "simulated_kernel"]
 
 PREFIX = "sim:"
+
+MAGIC = b"\x7fSTAND-IN "
+"""First bytes of a file that holds a simulated kernel."""
 
 ELEMENTS = 2048
 """Elements of every simulated output, whatever its shape says."""
@@ -77,9 +83,9 @@ class SimulatedDevice:
         self._random = random.Random(int(options.get("seed", 1)))
 
     def facts(self) -> DeviceFacts:
-        """A device of 132 multiprocessors."""
-        arch = str(self._options.get("arch", "sm_90"))
-        return DeviceFacts("simulated", arch, 0, "sim-0", 132, 1 << 37, 50 << 20, "0", {"simulated": "1"})
+        """A device of 132 multiprocessors, called ``name`` where that is given."""
+        arch, name = str(self._options.get("arch", "sm_90")), str(self._options.get("name", "simulated"))
+        return DeviceFacts(name, arch, 0, "sim-0", 132, 1 << 37, 50 << 20, "0", {"simulated": "1"})
 
     def conditions(self) -> Conditions:
         """Clock falls with the drift; neighbours as scripted."""
@@ -96,7 +102,7 @@ class SimulatedDevice:
     def load(self, kernel: CompiledKernel) -> _Loaded:
         """Finds the script of a kernel."""
         name = (kernel.binary or "").removeprefix(PREFIX)
-        script = self._options.get("kernels", {}).get(name, {})
+        script = self._options.get("kernels", {}).get(name) or _script_in(name)
         if script.get("fault") == "refused":
             raise LaunchFailed("the driver refuses 262144 bytes of shared memory", place=name)
         return self._loaded.setdefault(name, _Loaded(name, script))
@@ -164,6 +170,14 @@ class SimulatedDevice:
 
     def _drift(self) -> float:
         return float(self._options.get("drift", 0.0)) * self._launches
+
+
+def _script_in(binary: str) -> dict[str, Any]:
+    """The behaviour that a file of ours holds; nothing special for any other."""
+    path = Path(binary)
+    data = path.read_bytes() if path.is_file() else b""
+    script: dict[str, Any] = json.loads(data.removeprefix(MAGIC)) if data.startswith(MAGIC) else {}
+    return script
 
 
 @lru_cache(maxsize=16)

@@ -3,14 +3,19 @@
 import threading
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import structlog
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from lowering.children import Cancelled, Limits, ProtocolBroken
+from lowering.children.process import OnEvent
 from service.artifacts.store import ArtifactStore
-from service.engines.celery_app import ALIVE_SECONDS, TASK, alive_key, make_celery, queue_of
+from service.engines.celery_app import TASK, ledger_of, make_celery
+from service.engines.queues import queue_of
 from service.engines.wire import reply_from_json
 from service.errors import Gone, NotFound
 from service.settings import Settings
@@ -20,8 +25,13 @@ __all__ = ["CeleryEngine"]
 
 log = structlog.get_logger(__name__)
 
-POLL_SECONDS = 0.05
 DELIVERIES = 3
+POLL_SECONDS = (0.005, 0.25)
+"""First and longest pause between looks for the answer: short steps end soon, long ones cost the broker little."""
+ASK_EVERY_SECONDS = 1.0
+BROKER_SECONDS = 60.0
+"""A broker that does not answer for so long costs the task; until then its restart goes unnoticed."""
+HARD_LIMIT_MARGIN_SECONDS = 30
 
 
 class CeleryEngine:
@@ -29,9 +39,11 @@ class CeleryEngine:
 
     def __init__(self, settings: Settings) -> None:
         self._app = make_celery(settings.broker_url)
+        self._ledger = ledger_of(self._app)
         self._store = ArtifactStore(settings.artifacts, sync=settings.slow_artifact_sync)
         host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
-        self._service = f"http://{host}:{settings.port}"
+        self.service_url = settings.service_url or f"http://{host}:{settings.port}"
+        """Where workers that know no better address send files."""
 
     def run(
         self,
@@ -42,6 +54,8 @@ class CeleryEngine:
         cancel: threading.Event,
         trace: str = "",
         output: bool = False,
+        on_event: OnEvent | None = None,
+        inputs: Mapping[str, bytes] | None = None,
     ) -> TaskAnswer:
         """Run one task on some worker."""
         request = {
@@ -50,50 +64,99 @@ class CeleryEngine:
             "limits": asdict(limits),
             "trace": trace,
             "output": output,
-            "service": self._service,
+            "inputs": {name: self._store.put(data) for name, data in (inputs or {}).items()},
+            "service": self.service_url,
         }
         for delivery in range(DELIVERIES):
-            answer = self._deliver(request, limits, cancel)
+            answer = self._deliver(request, limits, cancel, on_event)
             if answer is not None:
                 return self._answered(answer)
             log.warning("worker-silent", task=task, delivery=delivery + 1)
         return TaskAnswer(ProtocolBroken(f"{DELIVERIES} workers fell silent over this task"))
 
+    def offers(self, capability: str) -> bool:
+        """Whether a live worker takes tasks of this capability; False while the broker does not answer."""
+        try:
+            return self._ledger.offered(capability)
+        except RedisError:
+            return False
+
     def close(self) -> None:
         """Close the connections to the broker."""
         self._app.close()
 
-    def _deliver(self, request: dict[str, Any], limits: Limits, cancel: threading.Event) -> dict[str, Any] | None:
-        """One delivery's answer; None when its worker fell silent."""
+    def _deliver(
+        self, request: dict[str, Any], limits: Limits, cancel: threading.Event, on_event: OnEvent | None
+    ) -> dict[str, Any] | None:
+        """One delivery's answer; None when its worker, or the broker's memory, is gone."""
         task_id = uuid.uuid4().hex
-        hard = int(limits.start_seconds + limits.wall_seconds) + 30
-        result = self._app.send_task(
-            TASK, [request], task_id=task_id, queue=queue_of(request["task"]), time_limit=hard, serializer="json"
-        )
-        started_at: float | None = None
-        heard_at = time.monotonic()
+        queue = queue_of(request["task"], request["payload"])
+        hard = int(limits.start_seconds + limits.wall_seconds) + HARD_LIMIT_MARGIN_SECONDS
         try:
-            while True:
-                meta = self._app.backend.get_task_meta(task_id)
-                if meta["status"] == "SUCCESS":
-                    answer: dict[str, Any] = meta["result"]
-                    return answer
-                if meta["status"] in ("FAILURE", "REVOKED"):
-                    return {"reply": {"kind": "ProtocolBroken", "message": str(meta["result"])[:500]}, "files": {}}
-                if cancel.wait(POLL_SECONDS):
-                    self._app.control.revoke(task_id, terminate=True, signal="SIGKILL")
-                    return {"reply": {"kind": "Cancelled"}, "files": {}}
-                if meta["status"] == "STARTED":
-                    moment = time.monotonic()
-                    started_at = started_at or moment
-                    if self._app.backend.client.exists(alive_key(task_id)):
-                        heard_at = moment
-                    elif moment - max(heard_at, started_at) > ALIVE_SECONDS:
-                        # The late answer of a worker that was only slow is thrown away with its id.
-                        self._app.control.revoke(task_id)
-                        return None
+            self._ledger.ask(task_id)
+            self._app.send_task(TASK, [request], task_id=task_id, queue=queue, time_limit=hard, serializer="json")
+            return self._wait(_Delivery(task_id, queue, limits.wall_seconds, on_event), cancel)
+        except (RedisError, OperationalError) as error:
+            return _broken(f"the broker does not answer: {error}")
         finally:
-            result.forget()
+            self._leave(task_id)
+
+    def _wait(self, delivery: "_Delivery", cancel: threading.Event) -> dict[str, Any] | None:
+        pause, trouble_at = POLL_SECONDS[0], None
+        while True:
+            if cancel.wait(pause):
+                return {"reply": {"kind": "Cancelled"}, "files": {}}
+            pause = min(pause * 1.3, POLL_SECONDS[1])
+            try:
+                found = self._look(delivery)
+            except (RedisError, OperationalError):
+                trouble_at = trouble_at or time.monotonic()
+                if time.monotonic() - trouble_at > BROKER_SECONDS:
+                    raise
+                pause = POLL_SECONDS[1]
+                continue
+            trouble_at = None
+            if found is not _NOTHING_YET:
+                return found
+
+    def _look(self, delivery: "_Delivery") -> dict[str, Any] | None:
+        """The answer, ``_NOTHING_YET``, or None when the task must be given out again."""
+        meta = self._app.backend.get_task_meta(delivery.task_id, cache=False)
+        if delivery.on_event is not None:
+            # After the answer was looked for, so that no event before it is missed.
+            events = self._ledger.events(delivery.task_id, delivery.events)
+            delivery.events += len(events)
+            for event in events:
+                delivery.on_event(event)
+        if meta["status"] == "SUCCESS":
+            answer: dict[str, Any] = meta["result"]
+            return answer
+        if meta["status"] in ("FAILURE", "REVOKED"):
+            lost = type(meta["result"]).__name__ == "WorkerLostError"
+            return None if lost else _broken(str(meta["result"])[:500])
+        moment = time.monotonic()
+        if moment < delivery.next_look_at:
+            return _NOTHING_YET
+        delivery.next_look_at = moment + ASK_EVERY_SECONDS
+        if not self._ledger.keep_asking(delivery.task_id):
+            return None
+        if self._ledger.worked_on(delivery.task_id):
+            delivery.begun = True
+        elif delivery.begun:
+            # It may have ended between the two looks.
+            meta = self._app.backend.get_task_meta(delivery.task_id, cache=False)
+            return _NOTHING_YET if meta["status"] != "PENDING" else None
+        elif moment > delivery.give_up_at:
+            seconds = moment - delivery.sent_at
+            return _broken(f"no worker took the task from the queue {delivery.queue!r} within {seconds:.0f} s")
+        return _NOTHING_YET
+
+    def _leave(self, task_id: str) -> None:
+        try:
+            self._ledger.forget(task_id)
+            self._app.backend.forget(task_id)
+        except (RedisError, OperationalError):
+            log.warning("broker-silent")  # what we asked for runs out by itself
 
     def _answered(self, answer: dict[str, Any]) -> TaskAnswer:
         reply = reply_from_json(dict(answer["reply"]))
@@ -106,3 +169,24 @@ class CeleryEngine:
         except (NotFound, Gone) as error:
             return TaskAnswer(ProtocolBroken(f"a worker's file did not arrive: {error.message}"))
         return TaskAnswer(reply, files)
+
+
+class _Delivery:
+    """What the engine knows of one delivery."""
+
+    def __init__(self, task_id: str, queue: str, seconds: float, on_event: OnEvent | None) -> None:
+        self.task_id = task_id
+        self.queue = queue
+        self.on_event = on_event
+        self.events = 0
+        self.sent_at = time.monotonic()
+        self.next_look_at = self.sent_at + ASK_EVERY_SECONDS
+        self.give_up_at = self.sent_at + seconds
+        self.begun = False
+
+
+_NOTHING_YET: dict[str, Any] = {}
+
+
+def _broken(message: str) -> dict[str, Any]:
+    return {"reply": {"kind": "ProtocolBroken", "message": message}, "files": {}}

@@ -5,13 +5,16 @@ Two pools, because TileLang's children are large and slow to start, and a solve 
 
 import tempfile
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lowering.children import ChildPool, Limits, parallel_slots, run_task
+from lowering.children import ChildPool, Limits, parallel_slots
+from lowering.children.process import OnEvent
+from service.engines.queues import QUEUES
 from service.tuning.engine import TaskAnswer
 
-__all__ = ["LocalEngine", "files_in"]
+__all__ = ["SOLVER_TASKS", "LocalEngine", "files_in", "keep"]
 
 COMPILE_MEMORY_BYTES = 3 << 30
 """What one TileLang child with its compiler was seen to take at most; decides how many fit side by side."""
@@ -37,14 +40,26 @@ class LocalEngine:
         cancel: threading.Event,
         trace: str = "",
         output: bool = False,
+        on_event: OnEvent | None = None,
+        inputs: Mapping[str, bytes] | None = None,
     ) -> TaskAnswer:
         """Run one task in a warm child."""
         pool = self._solvers if task.startswith(SOLVER_TASKS) else self._builders
-        if not output:
-            return TaskAnswer(run_task(task, payload, limits, pool=pool, trace=trace, cancel=cancel))
-        with tempfile.TemporaryDirectory(prefix="warpwright-output-") as folder:
-            reply = run_task(task, {**payload, "output": folder}, limits, pool=pool, trace=trace, cancel=cancel)
-            return TaskAnswer(reply, files_in(Path(folder)))
+        if not output and not inputs:
+            return TaskAnswer(pool.run(task, payload, limits, trace=trace, cancel=cancel, on_event=on_event))
+        with tempfile.TemporaryDirectory(prefix="warpwright-task-") as folder:
+            payload, outputs = {**payload}, Path(folder, "output")
+            if inputs:
+                payload["input"] = keep(inputs, Path(folder, "input"))
+            outputs.mkdir()
+            if output:
+                payload["output"] = str(outputs)
+            reply = pool.run(task, payload, limits, trace=trace, cancel=cancel, on_event=on_event)
+            return TaskAnswer(reply, files_in(outputs))
+
+    def offers(self, capability: str) -> bool:
+        """What needs no device of its own; devices of this machine are measured by the service itself."""
+        return capability in QUEUES
 
     def close(self) -> None:
         """End all children."""
@@ -59,3 +74,11 @@ def files_in(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.is_symlink()
     }
+
+
+def keep(files: Mapping[str, bytes], folder: Path) -> str:
+    """Write a task's inputs into a folder of its own, by plain name; the folder."""
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / Path(name).name).write_bytes(data)
+    return str(folder)

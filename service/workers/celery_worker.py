@@ -1,31 +1,62 @@
-"""Starts a Celery worker of this machine: prefork, the queues of its capabilities, nothing else."""
+"""Starts a Celery worker of this machine: prefork, the queues of its capabilities, a heartbeat, nothing else."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from service.engines.celery_app import QUEUES, make_celery
-from solver.domain import WarpwrightError
+from celery import signals
 
-__all__ = ["UnknownCapability", "run_worker"]
+from service.engines.celery_app import VISIBILITY_SECONDS, ledger_of, make_celery
+from service.engines.ledger import SILENCE_SECONDS
+from service.engines.queues import checked
+from service.workers.devices import devices_for
+from service.workers.duty import Duty
+from service.workers.heartbeat import Heartbeat
+
+__all__ = ["run_worker"]
 
 
-class UnknownCapability(WarpwrightError):
-    """There is no queue of this name."""
-
-    code = "capability-unknown"
-
-
-def run_worker(broker_url: str, capabilities: Sequence[str], *, slots: int = 1, name: str = "") -> None:
+def run_worker(
+    broker_url: str,
+    capabilities: Sequence[str],
+    *,
+    slots: int = 1,
+    name: str = "",
+    service_url: str = "",
+    token: str = "",
+    devices: Sequence[Mapping[str, Any]] | None = None,
+    silence_seconds: int = SILENCE_SECONDS,
+    visibility_seconds: int = VISIBILITY_SECONDS,
+) -> None:
     """Work until told to stop; SIGTERM lets running tasks end, SIGKILL loses nothing.
 
+    Args:
+        broker_url: Redis.
+        capabilities: members of ``QUEUES``, ``measure.<profile>``, or ``measure`` for every device of this machine.
+        slots: tasks at a time.
+        name: for people; the host's name is added.
+        service_url: where reports and files go; without it no report is made, and files go where the task says.
+        token: of the service, scope ``work``.
+        devices: options of the devices to use instead of those that the operating system shows.
+        silence_seconds: as the engine's.
+        visibility_seconds: after which Redis delivers a task again that was not acknowledged.
+
     Raises:
-        UnknownCapability: a capability is none of ``QUEUES``.
+        UnknownCapability: a capability is none of these. DeviceMissing: no device of this machine is of that profile.
     """
-    for capability in capabilities:
-        if capability not in QUEUES:
-            raise UnknownCapability(f"no capability {capability!r}; there are {', '.join(QUEUES)}", place=capability)
+    wanted, found = devices_for([each for each in capabilities if each], devices)
+    capabilities = checked(wanted)
+    duty = Duty({capability: device.options for capability, device in found.items()}, service_url, token)
+    app = make_celery(broker_url, duty, silence_seconds=silence_seconds, visibility_seconds=visibility_seconds)
+    ledger = ledger_of(app, silence_seconds)
+    heartbeat = Heartbeat(app, ledger, capabilities, found, service_url=service_url, token=token)
+    # Weak references by default: these live as long as the worker does, which is this very call.
+    signals.celeryd_after_setup.connect(heartbeat.before_work, weak=False)
+    signals.worker_ready.connect(heartbeat.start, weak=False)
+    signals.worker_shutting_down.connect(heartbeat.stop, weak=False)
+    signals.worker_process_shutdown.connect(lambda **_: duty.close(), weak=False)
     # Worker processes of a pool are forked before any task, so nothing heavy may be imported by then.
-    make_celery(broker_url).worker_main(
+    app.worker_main(
         [
             "worker",
             "--pool=prefork",

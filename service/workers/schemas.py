@@ -5,6 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from service.fields import Flag, Whole
+
 __all__ = ["WorkerReport", "WorkerView"]
 
 
@@ -16,9 +18,9 @@ class WorkerReport(BaseModel):
     capabilities: list[str] = Field(max_length=20)
     devices: list[dict[str, JsonValue]] = Field(default_factory=list, max_length=64)
     versions: dict[str, str] = Field(default_factory=dict, max_length=50)
-    healthy: bool = Field(default=True, description="False while a device fails its canary.")
+    healthy: Flag = Field(default=True, description="False while a device fails its canary.")
     last_error: dict[str, JsonValue] | None = Field(default=None)
-    tasks_done: int = Field(default=0, ge=0, le=2**31 - 1)
+    tasks_done: Whole = Field(default=0, ge=0, le=2**31 - 1)
 
 
 class WorkerView(BaseModel):

@@ -1,5 +1,6 @@
 """``warpwright worker``: takes tasks of its capabilities from the queue until it is told to stop."""
 
+import os
 import sys
 
 from service.logs import configure
@@ -14,12 +15,12 @@ def run_worker_command(capabilities: str | None, slots: int, name: str, broker: 
     """Works until SIGTERM or Ctrl-C.
 
     Raises:
-        UnknownCapability: a capability is no queue of ours.
+        UnknownCapability: a capability is no queue of ours. DeviceMissing: it names a device that is not here.
         SettingsError: an environment variable does not parse.
         WarpwrightError: ``extra-missing`` without the extra ``cluster``.
     """
     try:
-        from service.engines.celery_app import QUEUES
+        from service.engines.queues import QUEUES
         from service.workers.celery_worker import run_worker
     except ModuleNotFoundError as error:
         message = f"a worker needs the extra 'cluster' (pip install 'warpwright[cluster]'): {error}"
@@ -28,5 +29,12 @@ def run_worker_command(capabilities: str | None, slots: int, name: str, broker: 
     wanted = [part.strip() for part in capabilities.split(",") if part.strip()] if capabilities else list(QUEUES)
     configure(settings.log_format)
     sys.stderr.write(f"Warpwright worker for {', '.join(wanted)}; Ctrl-C ends it\n")
-    run_worker(broker or settings.broker_url, wanted, slots=slots, name=name)
+    run_worker(
+        broker or settings.broker_url,
+        wanted,
+        slots=slots,
+        name=name,
+        service_url=settings.service_url,
+        token=os.environ.get("WARPWRIGHT_TOKEN", ""),
+    )
     return ExitCode.OK

@@ -25,8 +25,7 @@ def work(broker: str, url: str, number: int) -> None:
     from service.workers.celery_worker import run_worker
 
     os.setpgrp()
-    os.environ["WARPWRIGHT_SERVICE_URL"] = url
-    run_worker(broker, ["frontend", "solve"], slots=1, name=f"w{number}")
+    run_worker(broker, ["frontend", "solve"], slots=1, name=f"w{number}", service_url=url)
 
 
 @pytest.fixture

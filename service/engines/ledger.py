@@ -1,0 +1,121 @@
+"""Who asks for a task and who works on it: keys in Redis that vanish when their writer dies.
+
+A task is worked on only while somebody asks for it, so that what a killed service left in the queues costs nothing; and a
+task whose worker died is noticed within seconds, without waiting for Redis to deliver it again. Neither side needs a clock
+that agrees with the other's.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["ASKED_SECONDS", "SILENCE_SECONDS", "Ledger"]
+
+SILENCE_SECONDS = 5
+"""A worker that was not heard for so long is taken for dead."""
+
+ASKED_SECONDS = 15
+"""A task that nobody has asked for in so long is dropped."""
+
+OFFER_SECONDS = 15
+KEPT_SECONDS = 3600
+"""How long events of a task, and counters of a worker, outlive their last change."""
+
+
+class Ledger:
+    """The keys of one broker. ``client`` is a redis-py client; thread-safe as that is."""
+
+    def __init__(self, client: Any, silence_seconds: int = SILENCE_SECONDS) -> None:
+        self._redis = client
+        self._silence = silence_seconds
+
+    # The side that asks.
+
+    def ask(self, task: str) -> None:
+        """Want a task's answer from now on."""
+        self._redis.set(_asked(task), 1, ex=ASKED_SECONDS)
+
+    def keep_asking(self, task: str) -> bool:
+        """Want it still; False when the broker forgot that we asked, and the task with it."""
+        return bool(self._redis.set(_asked(task), 1, ex=ASKED_SECONDS, xx=True))
+
+    def forget(self, task: str) -> None:
+        """Want it no more: whoever works on it stops."""
+        self._redis.delete(_asked(task), _events(task))
+
+    def worked_on(self, task: str) -> bool:
+        """Whether some worker was heard over this task."""
+        return bool(self._redis.exists(_working(task)))
+
+    def events(self, task: str, start: int) -> list[dict[str, Any]]:
+        """What the task has told since event number ``start``."""
+        return [json.loads(text) for text in self._redis.lrange(_events(task), start, -1)]
+
+    def offered(self, capability: str) -> bool:
+        """Whether a live worker takes tasks of this capability."""
+        return bool(self._redis.exists(_offer(capability)))
+
+    # The side that works.
+
+    def take(self, task: str, worker: str) -> bool:
+        """Begin a task; False when nobody asks for it any more, or when another worker has it."""
+        if not self._redis.exists(_asked(task)):
+            return False
+        return bool(self._redis.set(_working(task), worker, ex=self._silence, nx=True))
+
+    def beat(self, task: str, worker: str) -> bool:
+        """Say that we still work; False when that is in vain: nobody asks any more, or we were taken for dead."""
+        holder, asked = self._redis.pipeline(transaction=False).get(_working(task)).exists(_asked(task)).execute()
+        if not asked or holder is None or holder.decode() != worker:
+            return False
+        return bool(self._redis.expire(_working(task), self._silence))
+
+    def tell(self, task: str, event: dict[str, Any]) -> None:
+        """Pass an event of a running task on."""
+        self._redis.pipeline().rpush(_events(task), json.dumps(event)).expire(_events(task), KEPT_SECONDS).execute()
+
+    def offer(self, capabilities: Iterable[str]) -> None:
+        """Say that tasks of these capabilities would be taken; to be repeated."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for capability in capabilities:
+            pipeline.set(_offer(capability), 1, ex=OFFER_SECONDS)
+        pipeline.execute()
+
+    def note(self, worker: str, *, error: dict[str, Any] | None = None, healthy: bool | None = None) -> None:
+        """Count a task of this worker, with its error where it was the worker's own; note the health of its device."""
+        pipeline = self._redis.pipeline().hincrby(_worker(worker), "done", 1)
+        if error is not None:
+            pipeline.hset(_worker(worker), "error", json.dumps(error))
+        if healthy is not None:
+            pipeline.hset(_worker(worker), "healthy", int(healthy))
+        pipeline.expire(_worker(worker), KEPT_SECONDS).execute()
+
+    def set_healthy(self, worker: str, healthy: bool) -> None:
+        """Note the health of a worker's device."""
+        self._redis.hset(_worker(worker), "healthy", int(healthy))
+
+    def noted(self, worker: str) -> tuple[int, dict[str, Any] | None, bool]:
+        """Tasks done, last error, health."""
+        found = self._redis.hgetall(_worker(worker))
+        error = found.get(b"error")
+        return int(found.get(b"done", 0)), json.loads(error) if error else None, found.get(b"healthy", b"1") == b"1"
+
+
+def _asked(task: str) -> str:
+    return f"warpwright-asked:{task}"
+
+
+def _working(task: str) -> str:
+    return f"warpwright-working:{task}"
+
+
+def _events(task: str) -> str:
+    return f"warpwright-events:{task}"
+
+
+def _offer(capability: str) -> str:
+    return f"warpwright-offer:{capability}"
+
+
+def _worker(name: str) -> str:
+    return f"warpwright-worker:{name}"

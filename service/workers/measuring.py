@@ -1,0 +1,103 @@
+"""The task of a measuring session on a worker: the same session as on the service's own devices. Runs in a child.
+
+Each candidate's own result is an event, told as it is there; the reply holds the interleaved rounds and the verdict, which
+say more. The device itself is opened in a child of this one, so that a kernel that breaks it costs that child only.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from lowering.children.emit import emit
+from lowering.measure.result import Measured, Rounds, from_document, to_document
+from lowering.measure.session import MeasureReport, measure_all
+from lowering.measure.statistics import Verdict
+from lowering.outcome import OutcomeKind
+from service.tuning.devices import jobs_of
+from service.tuning.result import CandidateKind, Product
+from service.tuning.toolchain import BuiltCandidate
+
+__all__ = ["measure_session", "measured_from", "report_from", "session_payload"]
+
+
+def session_payload(profile: str, candidates: Sequence[BuiltCandidate], budget_seconds: float) -> dict[str, Any]:
+    """The payload of ``measure.session``; the binaries go beside it as inputs, named by candidate."""
+    return {
+        "profile": profile,
+        "budget_seconds": budget_seconds,
+        "candidates": [
+            {
+                "id": candidate.id,
+                "kind": candidate.kind.value,
+                "variant": candidate.variant,
+                "report": dict(candidate.report),
+                "floor_ns": candidate.floor_ns,
+            }
+            for candidate in candidates
+        ],
+    }
+
+
+def measure_session(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``measure.session``. Keys: those of :func:`session_payload`, ``input`` (folder), ``device`` (the worker's own)."""
+    candidates = [_candidate(entry, Path(payload["input"])) for entry in payload["candidates"]]
+    jobs, baselines = jobs_of(candidates, Path(payload["input"]))
+    report = measure_all(
+        jobs,
+        payload["device"],
+        baselines=baselines,
+        always_final=baselines,
+        budget_seconds=float(payload["budget_seconds"]),
+        on_result=lambda measured: emit({"measured": to_document(measured)}),
+    )
+    lost = any(result.outcome.kind is OutcomeKind.DEVICE_LOST for result in report.results)
+    return {
+        "results": [to_document(result) for result in report.results],
+        "rounds": to_document(report.rounds) if report.rounds is not None else None,
+        "verdict": asdict(report.verdict) if report.verdict is not None else None,
+        "partial": report.partial,
+        "device_lost": lost,
+    }
+
+
+def measured_from(document: dict[str, Any]) -> Measured:
+    """A result in an event or a reply.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = from_document(document)
+    if not isinstance(found, Measured):
+        raise ValueError("not a measurement")
+    return found
+
+
+def report_from(value: dict[str, Any]) -> MeasureReport:
+    """A session's report as it left :func:`measure_session`.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is none.
+    """
+    rounds = from_document(value["rounds"]) if value["rounds"] is not None else None
+    if rounds is not None and not isinstance(rounds, Rounds):
+        raise ValueError("not rounds")
+    verdict = None
+    if value["verdict"] is not None:
+        told = value["verdict"]
+        verdict = Verdict(tuple(told["order"]), tuple(told["tied"]), str(told["winner"]), told["margin"])
+    results = tuple(measured_from(document) for document in value["results"])
+    return MeasureReport(results, rounds, verdict=verdict, partial=bool(value["partial"]))
+
+
+def _candidate(entry: dict[str, Any], folder: Path) -> BuiltCandidate:
+    binary = folder / entry["id"]
+    products = (Product("binary", "application/x-sharedlib", binary.read_bytes()),) if binary.exists() else ()
+    return BuiltCandidate(
+        entry["id"],
+        CandidateKind(entry["kind"]),
+        int(entry["variant"]),
+        entry["report"],
+        products,
+        float(entry["floor_ns"]),
+    )
