@@ -15,16 +15,14 @@ import time
 from dataclasses import dataclass, replace
 
 from solver.domain.verdict import Bound, Conflict
-from solver.engines import Budget, Engine, EngineResult, EngineStatus, engine
-from solver.model import Expr, Literal, Model
+from solver.engines import Budget, EngineResult, EngineStatus, engine
 from solver.modulo.bounds import impossible, lower_bounds
-from solver.modulo.encoding import DEFINITIONS, Encoding, weighted
-from solver.modulo.families import FAMILIES, memory
 from solver.modulo.guess import guesses
+from solver.modulo.polish import polish as polished
 from solver.modulo.problem import ModuloProblem, ModuloSchedule
-from solver.modulo.verify import verify
+from solver.modulo.run import Attempt, Run, checked, encode
 
-__all__ = ["Attempt", "ModuloAnswer", "UnverifiedScheduleError", "longest_interval", "solve"]
+__all__ = ["ModuloAnswer", "longest_interval", "solve"]
 
 GUESS_WORK = 60
 """Work for the timing under one guess of the groups in the first round; it doubles every round."""
@@ -34,23 +32,6 @@ ROUNDS = 5
 UPPER_PARTS = (64, 16, 4, 2, 1)
 """Which fractions above the bound are probed for some schedule when the bound itself has none."""
 SEARCHED = "search: every smaller interval excluded"
-POLISH_SHARE = 4
-"""Shortening may take a quarter of the work that the interval may take: it never changes what was proven."""
-
-
-class UnverifiedScheduleError(RuntimeError):
-    """An engine returned a schedule that the replay refuses: a fault of ours, never handed on as an answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One question to the engine: which intervals, what it said, and what it cost."""
-
-    low: int
-    high: int
-    status: str
-    work: int
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,33 +55,6 @@ class ModuloAnswer:
     reason: str = ""
 
 
-@dataclass(slots=True)
-class _Run:
-    """One solve: the engine, what is left of the budget, and the attempts so far."""
-
-    engine: Engine
-    budget: Budget
-    left: int
-    ends_at: float
-    attempts: list[Attempt]
-
-    def ask(self, encoding: Encoding, limit: int, *, quick: bool = False, restart: int = 0) -> EngineResult:
-        """Puts one model to the engine under what is left, at most ``limit`` work."""
-        began = time.monotonic()
-        budget = replace(
-            self.budget,
-            work_limit=max(min(limit, self.left), 1),
-            wall_seconds=max(self.ends_at - began, 0.001),
-            seed=self.budget.seed + restart,
-            quick=quick,
-        )
-        result = self.engine.solve(_unlabelled(encoding.model), budget)
-        self.left -= result.work
-        seconds = round(time.monotonic() - began, 4)
-        self.attempts.append(Attempt(encoding.low, encoding.high, result.status.value, result.work, seconds))
-        return result
-
-
 def solve(
     problem: ModuloProblem, *, engine_name: str = "cpsat", budget: Budget | None = None, polish: bool = True
 ) -> ModuloAnswer:
@@ -113,10 +67,9 @@ def solve(
         polish: Also shorten the schedule and reduce its memory peaks and hand-offs at the interval found.
 
     Raises:
-        UnverifiedScheduleError: the engine's schedule failed the replay.
+        solver.modulo.run.UnverifiedScheduleError: the engine's schedule failed the replay.
     """
-    allowed = budget or Budget()
-    run = _Run(engine(engine_name), allowed, allowed.work_limit, time.monotonic() + allowed.wall_seconds, [])
+    run = Run(engine(engine_name), budget or Budget())
     bounds = lower_bounds(problem)
     conflicts = impossible(problem)
     if conflicts:
@@ -131,7 +84,7 @@ def solve(
     proven = schedule.interval == bound.cycles
     length_proven = False
     if polish:
-        schedule, length_proven = _polish(run, problem, schedule)
+        schedule, length_proven = polished(run, problem, schedule)
     status = "proven_optimal" if proven else "feasible"
     return _answer(run, status, schedule, bound, bounds, length_proven=length_proven, reason=reason)
 
@@ -151,7 +104,7 @@ def longest_interval(problem: ModuloProblem) -> int:
 
 
 def _least_interval(
-    run: _Run, problem: ModuloProblem, first: Bound, high: int
+    run: Run, problem: ModuloProblem, first: Bound, high: int
 ) -> tuple[ModuloSchedule | None, Bound, str]:
     """Schedule, proven bound and why the search ended early; no schedule and no reason means proven infeasible."""
     found, result, pinned = _at_the_bound(run, problem, first.cycles)
@@ -165,22 +118,22 @@ def _least_interval(
     best = _some_schedule(run, [*pinned[:1], problem], bound.cycles, high)
     if best is not None and best.interval == bound.cycles:
         return best, bound, ""
-    if run.left <= 0 or time.monotonic() >= run.ends_at:
+    if run.over:
         return best, bound, "the budget ended before every smaller interval was excluded"
-    wide = _encode(problem, bound.cycles, best.interval - 1 if best else high)
+    wide = encode(problem, bound.cycles, best.interval - 1 if best else high)
     wide.model.minimize(wide.interval)
     result = run.ask(wide, run.left)
     if result.bounds and result.bounds[0] > bound.cycles:
         bound = Bound(result.bounds[0], SEARCHED)
     if result.values is not None:
-        return _checked(problem, wide.schedule(result.values)), bound, result.reason
+        return checked(problem, wide.schedule(result.values)), bound, result.reason
     if result.status is EngineStatus.INFEASIBLE and best is not None:
         bound = Bound(best.interval, SEARCHED)
     return best, bound, "" if result.status is EngineStatus.INFEASIBLE else result.reason
 
 
 def _at_the_bound(
-    run: _Run, problem: ModuloProblem, interval: int
+    run: Run, problem: ModuloProblem, interval: int
 ) -> tuple[ModuloSchedule | None, EngineResult, list[ModuloProblem]]:
     """A schedule of this interval, the joint search's last word, and the guesses that were not refuted.
 
@@ -188,112 +141,51 @@ def _at_the_bound(
     with the seed, and which of them is easy differs from problem to problem.
     """
     pinned = list(guesses(problem, interval, run.engine, run.budget.seed))
-    models = [_encode(guess, interval, interval) for guess in pinned]
-    joint = _encode(problem, interval, interval)
+    models = [encode(guess, interval, interval) for guess in pinned]
+    joint = encode(problem, interval, interval)
     result = EngineResult(EngineStatus.UNKNOWN, None, (), (), (), 0, "the budget ended before the first search")
     for restart in range(ROUNDS):
         for index in reversed(range(len(pinned))):
-            if run.left <= 0 or time.monotonic() >= run.ends_at:
+            if run.over:
                 return None, result, pinned
             result = run.ask(models[index], GUESS_WORK << restart, quick=True, restart=restart)
             if result.values is not None:
-                return _checked(problem, models[index].schedule(result.values)), result, pinned
+                return checked(problem, models[index].schedule(result.values)), result, pinned
             if result.status is EngineStatus.INFEASIBLE:
                 del pinned[index], models[index]
         result = run.ask(joint, ROUND_WORK << restart // 2, quick=True, restart=restart)
         if result.values is not None:
-            return _checked(problem, joint.schedule(result.values)), result, pinned
-        if result.status is EngineStatus.INFEASIBLE or run.left <= 0 or time.monotonic() >= run.ends_at:
+            return checked(problem, joint.schedule(result.values)), result, pinned
+        if result.status is EngineStatus.INFEASIBLE or run.over:
             break
     return None, result, pinned
 
 
-def _some_schedule(run: _Run, forms: list[ModuloProblem], low: int, high: int) -> ModuloSchedule | None:
+def _some_schedule(run: Run, forms: list[ModuloProblem], low: int, high: int) -> ModuloSchedule | None:
     """A schedule at one of a few intervals above the bound, so that the search over all of them has a near end."""
     for part in UPPER_PARTS:
         interval = low + low // part
-        if interval > high or run.left <= 0 or time.monotonic() >= run.ends_at:
+        if interval > high or run.over:
             break
         for form in forms:
-            encoding = _encode(form, interval, interval)
+            encoding = encode(form, interval, interval)
             result = run.ask(encoding, ROUND_WORK, quick=True)
             if result.values is not None:
-                return _checked(forms[-1], encoding.schedule(result.values))
+                return checked(forms[-1], encoding.schedule(result.values))
     return None
 
 
-def _polish(run: _Run, problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[ModuloSchedule, bool]:
-    """A shorter schedule of the same interval, then one with smaller memory peaks and fewer hand-offs."""
-    if run.left <= 0 or time.monotonic() >= run.ends_at:
-        return schedule, False
-    encoding = _encode(problem, schedule.interval, schedule.interval)
-    limit = max(run.budget.work_limit // POLISH_SHARE, 1)
-    encoding.model.minimize(*_objectives(encoding))
-    result = run.ask(encoding, limit)
-    if result.values is None:
-        return schedule, False
-    better = _checked(problem, encoding.schedule(result.values))
-    proven = len(result.bounds) > 0 and result.bounds[0] == result.objectives[0]
-    return (better if better.length(problem) <= schedule.length(problem) else schedule), proven
-
-
-def _objectives(encoding: Encoding) -> list[Expr]:
-    """Length, then the sum of memory peaks, then hand-offs between groups."""
-    model, problem = encoding.model, encoding.problem
-    longest = (problem.max_stages + 1) * encoding.high + max(op.cycles for op in problem.ops)
-    first, length = model.integer("first", 0, longest), model.integer("length", 0, longest)
-    levels = [Expr(((1, length),))]
-    for op in problem.ops:
-        model.at_least(encoding.time(op) - first, 0)
-        model.at_least(length + first - encoding.time(op), op.cycles)
-    peaks = []
-    for store in problem.memories:
-        peak = model.integer(f"peak:{store.name}", 0, store.capacity)
-        for op in problem.ops:
-            if any(name == store.name and size for name, size in op.memory):
-                model.at_least(peak - memory.held(encoding, op, store.name), 0)
-        peaks.append((1, Expr(((1, peak),))))
-    crossings = [encoding.crosses(edge) for edge in problem.edges if edge.value]
-    counted = [(-1, _number(crossing)) for crossing in crossings if isinstance(crossing, Literal)]
-    return [*levels, *([weighted(peaks)] if peaks else []), *([weighted(counted)] if counted else [])]
-
-
-def _number(literal: Literal) -> Expr:
-    """Minus one when the literal holds, up to a constant: crossings are negations of being together."""
-    return Expr(((-1 if literal.positive else 1, literal.var),))
-
-
-def _encode(problem: ModuloProblem, low: int, high: int) -> Encoding:
-    encoding = Encoding(problem, low, high)
-    for family in FAMILIES:
-        family.build(encoding)
-    return encoding
-
-
-def _unlabelled(model: Model) -> Model:
-    """The model with every constraint as a definition, so that an infeasible probe costs no search for a core."""
-    constraints = [replace(constraint, family=DEFINITIONS) for constraint in model.constraints]
-    return replace(model, constraints=constraints)
-
-
-def _core(run: _Run, problem: ModuloProblem, low: int, high: int) -> tuple[Conflict, ...]:
+def _core(run: Run, problem: ModuloProblem, low: int, high: int) -> tuple[Conflict, ...]:
     """The families that clash, from a labelled solve over all intervals."""
-    encoding = _encode(problem, low, high)
+    encoding = encode(problem, low, high)
     budget = replace(run.budget, wall_seconds=max(run.ends_at - time.monotonic(), 0.1))
     result = run.engine.solve(encoding.model, budget)
     message = f"no interval from {low} to {high} within {problem.max_stages} stages satisfies these families together"
     return tuple(Conflict(family, message) for family in result.core or ("dependence",))
 
 
-def _checked(problem: ModuloProblem, schedule: ModuloSchedule) -> ModuloSchedule:
-    broken = verify(problem, schedule)
-    if broken:
-        raise UnverifiedScheduleError("; ".join(violation.message for violation in broken))
-    return schedule
-
-
 def _answer(
-    run: _Run,
+    run: Run,
     status: str,
     schedule: ModuloSchedule | None,
     bound: Bound,
