@@ -13,7 +13,7 @@ from service.errors import NotFound
 from service.jobs import service as jobs
 from service.tuning.toolchain import StepFailed
 from solver.domain import KernelGraph, Schedule, TargetFamily, WarpwrightError, load
-from solver.simulate import BASELINES, baseline_schedule
+from solver.simulate import BASELINES, chosen_schedule
 
 __all__ = ["Picture", "drawing_of", "picture", "pictures"]
 
@@ -84,10 +84,10 @@ def _drawn(context: Context, job_id: str, key: str) -> tuple[str, Drawn]:
 def _compilers_choice(graph: KernelGraph, asked: _Asked) -> Drawn:
     """A baseline as we read the compiler's passes: it is a forecast of what they choose, and says so."""
     kind = next((each for each in BASELINES if each == asked.kind), None)
-    schedule = baseline_schedule(graph, asked.variant.profile, kind) if kind else None
-    if schedule is None:
+    chosen = chosen_schedule(graph, asked.variant.profile, kind) if kind else None
+    if chosen is None:
         return Drawn(facts=(("Schedule", "the compiler's own choice: no warp specialisation, so no roles to draw"),))
-    drawn = draw_schedule(graph, asked.variant.profile, schedule)
+    drawn = draw_schedule(graph, asked.variant.profile, chosen[0])
     note = ("Schedule", "the compiler's own choice, as its passes' sources say; not read back from the binary")
     return Drawn(drawn.timelines, (note, *drawn.facts), drawn.maps)
 

@@ -14,6 +14,7 @@ from service.tuning.build import Plan, build, skipped
 from service.tuning.events import CandidateEnded, Event, Phase, PhaseEntered, Proposed, StepStarted, VariantRead
 from service.tuning.floor import floor_ns
 from service.tuning.identity import candidate_id
+from service.tuning.judged import judged
 from service.tuning.ranking import best_of, note_of
 from service.tuning.request import TuneRequest
 from service.tuning.result import (
@@ -214,12 +215,17 @@ def _nothing_known(candidate: str) -> CandidateRecord | None:
 
 def _build_all(run: _Run, plans: Sequence[Plan], known: Callable[[str], CandidateRecord | None], parallel: int) -> None:
     waiting: list[Plan] = []
+    kernels = {plan.id: plan.kernel for plan in plans}
+
+    def ended(record: CandidateRecord) -> None:
+        run.ended(judged(record, kernels[record.id], run.request.profile, run.toolchain))
+
     for plan in plans:
         record = known(plan.id)
         if record is None:
             waiting.append(plan)
         else:
-            run.ended(replace(record, variant=plan.variant, forecast_ns=plan.forecast_ns))
+            ended(replace(record, variant=plan.variant, forecast_ns=plan.forecast_ns))
     with ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="build") as pool:
         running: set[Future[CandidateRecord]] = set()
         while waiting or running:
@@ -232,7 +238,7 @@ def _build_all(run: _Run, plans: Sequence[Plan], known: Callable[[str], Candidat
                 break
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda f: f.result().id):
-                run.ended(future.result())
+                ended(future.result())
     run.cut = bool(waiting)
     for plan in waiting:
         run.ended(skipped(plan, run.stop.reason or "budget"))

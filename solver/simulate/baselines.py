@@ -18,7 +18,7 @@ from solver.simulate.machine import Machine, machine
 from solver.simulate.result import Simulation
 from solver.simulate.simulator import Block, iterations, play, simulate
 
-__all__ = ["BASELINES", "BaselineKind", "baseline_schedule", "forecast_baseline"]
+__all__ = ["BASELINES", "BaselineKind", "baseline_schedule", "chosen_schedule", "forecast_baseline"]
 
 BaselineKind = Literal["default", "role_based", "unspecialized"]
 BASELINES: tuple[BaselineKind, ...] = ("default", "role_based", "unspecialized")
@@ -48,12 +48,9 @@ def forecast_baseline(graph: KernelGraph, profile: HardwareProfile, kind: Baseli
     Raises:
         ProfileError: the profile describes no CUDA device.
     """
-    # role_based declines what it cannot hand over in order, and the default pass takes the kernel (RBS:824-892).
-    for choice in (kind, "default") if kind == "role_based" else (kind,):
-        schedule = baseline_schedule(graph, profile, choice)
-        played = simulate(graph, profile, schedule) if schedule is not None else None
-        if played is not None and not played.deadlocked:
-            return played
+    chosen = chosen_schedule(graph, profile, kind)
+    if chosen is not None:
+        return chosen[1]
     device = machine(profile)
     versions = _versions(graph)
     ahead = max(versions.values(), default=1)
@@ -71,6 +68,19 @@ def forecast_baseline(graph: KernelGraph, profile: HardwareProfile, kind: Baseli
         ),
         device,
     )
+
+
+def chosen_schedule(
+    graph: KernelGraph, profile: HardwareProfile, kind: BaselineKind
+) -> tuple[WarpSchedule, Simulation] | None:
+    """What TileLang ends up with when it is asked for ``kind``, played; None when it specialises nothing."""
+    # role_based declines what it cannot hand over in order, and the default pass takes the kernel (RBS:824-892).
+    for choice in (kind, "default") if kind == "role_based" else (kind,):
+        schedule = baseline_schedule(graph, profile, choice)
+        played = simulate(graph, profile, schedule) if schedule is not None else None
+        if schedule is not None and played is not None and not played.deadlocked:
+            return schedule, played
+    return None
 
 
 def _versions(graph: KernelGraph) -> dict[str, int]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.kernels.graphs import gemm_graph
 from service.testing import StandInToolchain, new_ir
 from service.tuning import (
     CandidateEnded,
@@ -22,8 +23,8 @@ from service.tuning import (
     tune,
 )
 from service.tuning.ranking import best_of, ranked, tied_with_best
-from service.tuning.toolchain import Stop
-from solver.domain import ForeignCode, Violation
+from service.tuning.toolchain import KernelRead, Stop
+from solver.domain import ForeignCode, HardwareProfile, Violation
 from solver.profiles import builtin_profile
 
 
@@ -153,3 +154,37 @@ def test_building_leaves_time_to_measure_what_was_built() -> None:
     assert Outcome.MEASURED in outcomes
     assert Outcome.SKIPPED in outcomes
     assert (result.partial, result.stopped_by, result.note) == (True, "budget", "measured")
+
+
+class Gemm(StandInToolchain):
+    """The stand-in on the graph of a real GEMM, whose default choice the verifier judges."""
+
+    violations: tuple[Violation, ...] = ()
+
+    def read(self, ir: str, profile: HardwareProfile, patience: Any) -> KernelRead:
+        return replace(super().read(ir, profile, patience), graph=gemm_graph(4096, 4096, 4096, 128, 128, 64, 3, 2))
+
+    def verify(self, kernel: Any, profile: Any, schedule: Any) -> tuple[Violation, ...]:
+        self.judged = schedule
+        return self.violations
+
+
+def test_the_compilers_own_choice_carries_the_verdict_of_our_verifier() -> None:
+    tools = Gemm(device=True)
+    tools.violations = (Violation("register_pool", "pool", "too many", "roles"),)
+    result, _ = run(request_for(new_ir(schedules=0)), tools)
+    verdicts = {c.kind: c.report.get("verifier") for c in result.candidates}
+    expected = {
+        "threads": 384,
+        "violations": [{"family": "register_pool", "rule": "pool", "message": "too many", "place": "roles"}],
+    }
+    assert verdicts[CandidateKind.DEFAULT] == expected
+    assert verdicts[CandidateKind.ROLE_BASED] is not None
+    assert verdicts[CandidateKind.UNSPECIALIZED] is None, "no roles, nothing to judge"
+    assert all(c.outcome is Outcome.MEASURED for c in result.candidates), "a verdict changes nothing else"
+
+
+def test_a_choice_that_was_not_built_is_not_judged() -> None:
+    tools = Gemm(device=True)
+    result, _ = run(request_for(new_ir(schedules=0, faults={-1: "compile_failed"})), tools)
+    assert all("verifier" not in c.report for c in result.candidates)
