@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from service.drawing.memory import MemoryMap, buffer_maps, register_map, shared_map
 from service.drawing.pipes import loop_timeline
 from service.drawing.timeline import Lane, Phase, Span, Timeline
-from solver.domain import BufferSchedule, HardwareProfile, KernelGraph, Schedule, WarpSchedule
+from solver.domain import ROOT, BufferSchedule, HardwareProfile, KernelGraph, Schedule, WarpSchedule
 from solver.simulate import Simulation, TimelineEvent, simulate
 
 __all__ = ["Drawn", "block_timeline", "draw_schedule", "facts_of"]
@@ -37,7 +37,9 @@ def draw_schedule(graph: KernelGraph, profile: HardwareProfile, schedule: Schedu
         timelines = tuple(loop_timeline(graph, schedule, loop) for loop in schedule.loops)
         return Drawn(tuple(each for each in timelines if each.lanes), (), buffer_maps(graph, profile, schedule))
     simulation = simulate(graph, profile, schedule)
-    timeline = block_timeline(simulation, frozenset(op.id for op in graph.ops if op.gemm is not None))
+    products = frozenset(op.id for op in graph.ops if op.gemm is not None)
+    nested = any(scope.parent not in (None, ROOT) for scope in graph.scopes)
+    timeline = block_timeline(simulation, products, nested=nested)
     return Drawn((timeline,) if timeline.lanes else (), facts_of(simulation), _warp_maps(graph, profile, schedule))
 
 
@@ -46,10 +48,11 @@ def _warp_maps(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSched
     return tuple(map_ for map_ in maps if map_ is not None)
 
 
-def block_timeline(simulation: Simulation, products: frozenset[str] = frozenset()) -> Timeline:
+def block_timeline(simulation: Simulation, products: frozenset[str] = frozenset(), *, nested: bool = False) -> Timeline:
     """The prologue and the first steady iterations of one block: roles, units, and what roles wait for, by cause.
 
-    ``products`` are the ids of the matrix products, for the tensor core's lane.
+    ``products`` are the ids of the matrix products, for the tensor core's lane; ``nested`` says that the main loop is inside
+    another one, and its steady state the one of a later pass.
     """
     begin, end = simulation.steady_cycles or (0.0, 0.0)
     horizon = begin + simulation.interval_cycles * SHOWN_INTERVALS
@@ -63,7 +66,8 @@ def block_timeline(simulation: Simulation, products: frozenset[str] = frozenset(
     ]
     phases: tuple[Phase, ...] = ()
     if end > begin:
-        phases = (Phase("prologue", 0, round(begin)), Phase("steady state", round(begin), round(end)))
+        before = "prologue and first pass of the outer loop" if nested else "prologue"
+        phases = (Phase(before, 0, round(begin)), Phase("steady state", round(begin), round(end)))
     return Timeline(tuple(lanes), phases, "Timeline of one block, in cycles")
 
 

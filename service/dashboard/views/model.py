@@ -4,29 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from statistics import median
 from typing import Any
 
 from sqlalchemy import select
 
+from service.dashboard.views.contradictions import Contradiction, Judged, false_feasible, false_infeasible
 from service.db import ReadSession
 from service.db.models import Candidate, Job, JobState
-
-FAMILY_OF_CODE = {
-    "instruction-needs-registers": "register_pool",
-    "register-request-ignored": "register_pool",
-    "register-allocation-failed": "register_need",
-    "wgmma-serialized": "register_need",
-    "spills": "register_need",
-}
-"""Which family should have excluded what the assembler complained of (codes of ``lowering/compile/ptxas.py``)."""
-FAMILY_OF_OUTCOME = {
-    "over_resource": "shared_memory",
-    "launch_failed": "occupancy",
-    "timed_out": "deadlock",
-    "wrong_result": "body_order",
-    "not_honoured": "placement",
-}
-"""Where no code says more: the family whose rule the outcome contradicts first."""
 
 __all__ = ["Agreement", "Miss", "ModelPage", "kendall_tau", "model_page", "top_fraction"]
 
@@ -75,14 +60,33 @@ class _Timed:
 class ModelPage:
     """The model page, over the last jobs that measured something."""
 
+    jobs: int
     agreements: Sequence[Agreement]
     misses: Sequence[Miss]
-    false_feasible: Sequence[tuple[str, str, int]]
-    """What the compiler or the device refused although the model allowed it: family, outcome and code, how often."""
+    feasible: Sequence[Contradiction]
+    """False feasible: accepted by the verifier, refused by compiler or device."""
+    infeasible: Judged
+    """False infeasible: refused by the verifier, and it runs."""
     suspects: Sequence[tuple[str, Sequence[Job]]]
-    """False infeasible: families that excluded structures in jobs which the compiler's own choice won."""
+    """Families that excluded structures in jobs which the compiler's own choice won: no contradiction yet, worth a look."""
     impossible: Sequence[tuple[str, int]]
     """Structures excluded by proof, by constraint family."""
+
+    @property
+    def tau(self) -> float | None:
+        """Median of Kendall's tau over the jobs that have one."""
+        known = [each.kendall_tau for each in self.agreements if each.kendall_tau is not None]
+        return median(known) if known else None
+
+    @property
+    def fraction(self) -> float | None:
+        """Median of the top-8 fraction."""
+        return median([each.top_fraction for each in self.agreements]) if self.agreements else None
+
+    @property
+    def worst(self) -> float | None:
+        """The worst top-8 fraction."""
+        return min((each.top_fraction for each in self.agreements), default=None)
 
 
 def model_page(session: ReadSession) -> ModelPage:
@@ -114,14 +118,6 @@ def model_page(session: ReadSession) -> ModelPage:
         pairs = [(timed.forecast_ns, timed.measured_ns) for timed in rows]
         agreements.append(Agreement(job.id, job.name, len(rows), kendall_tau(pairs), top_fraction(pairs)))
         misses += _misses(job, rows)
-    lost = session.rows(
-        select(Candidate.outcome, Candidate.failure).where(
-            Candidate.job_id.in_([job.id for job in jobs]),
-            Candidate.kind == "scheduled",
-            Candidate.outcome.in_((*FAMILY_OF_OUTCOME, "compile_failed")),
-        )
-    )
-    refused = Counter(_contradicted(outcome, failure) for outcome, failure in lost)
     families = Counter(
         conflict["family"]
         for job in jobs
@@ -130,9 +126,11 @@ def model_page(session: ReadSession) -> ModelPage:
     )
     misses.sort(key=lambda miss: -max(miss.ratio, 1 / miss.ratio))
     return ModelPage(
+        jobs=len(jobs),
         agreements=agreements,
         misses=[_described(session, miss) for miss in misses[:SHOWN_MISSES]],
-        false_feasible=[(family, reason, count) for (family, reason), count in refused.most_common()],
+        feasible=false_feasible(session, jobs),
+        infeasible=false_infeasible(session, jobs),
         suspects=_suspects(jobs, by_job),
         impossible=families.most_common(),
     )
@@ -160,12 +158,6 @@ def top_fraction(pairs: Sequence[tuple[float, float]], count: int = TOP) -> floa
     """Best measured time of all over the best among the ``count`` best forecasts; 1 when the model found the best."""
     chosen = sorted(pairs)[:count]
     return min(y for _, y in pairs) / min(y for _, y in chosen)
-
-
-def _contradicted(outcome: str, failure: dict[str, Any] | None) -> tuple[str, str]:
-    code = str((failure or {}).get("code", ""))
-    family = FAMILY_OF_CODE.get(code) or FAMILY_OF_OUTCOME.get(outcome, "none known")
-    return family, f"{outcome}: {code}" if code else outcome
 
 
 def _suspects(jobs: Sequence[Job], by_job: dict[str, list[_Timed]]) -> list[tuple[str, Sequence[Job]]]:
