@@ -49,7 +49,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     toolchain: str = "children"
-    """``children``: the real one. ``stand_in``, ``stand_in_device``, ``stand_in_children`` (every step a task of the engine): the deterministic one of tests."""
+    """``children``: the real one. ``stand_in``, ``stand_in_device``, ``stand_in_children`` (every step a task of the engine):
+    the deterministic one of tests."""
     task_engine: str = "local"
     """``local`` runs children here; ``celery`` sends tasks to workers (extra ``cluster``)."""
     broker_url: str = "redis://127.0.0.1:6379/0"

@@ -5,7 +5,7 @@ begins with ``MAGIC``, its behaviour as JSON behind it: so it travels to a worke
 
 ``ns``        base time of a launch              ``noise``   relative spread of times (default 0)
 ``wrong``     value, corner, nan, left, right (writes one half only), late (right for ten launches)
-``fault``     refused, illegal, lost, hang, segfault
+``fault``     refused, illegal, lost, hang, segfault   ``load_seconds``  time that loading takes (default 0)
 Of the device: ``foreign`` processes seen, ``drift`` relative slow-down per launch, ``canary`` (ok, wrong, hang), ``arch``,
 ``floor`` none. Values are computed from the seed, so reference and candidate agree unless told otherwise.
 """
@@ -105,6 +105,8 @@ class SimulatedDevice:
         script = self._options.get("kernels", {}).get(name) or _script_in(name)
         if script.get("fault") == "refused":
             raise LaunchFailed("the driver refuses 262144 bytes of shared memory", place=name)
+        if name not in self._loaded:
+            time.sleep(float(script.get("load_seconds", 0.0)))
         return self._loaded.setdefault(name, _Loaded(name, script))
 
     def inputs(self, arguments: Sequence[Argument], seed: int) -> _Buffers:

