@@ -250,13 +250,17 @@ def _check_leaf(stmt: Any) -> None:
 
 def _check_thread_index(kernel: Kernel) -> None:
     """Roles renumber threads, so a body that reads the thread index would mean something else under a schedule."""
+    found: list[str] = []
 
     def visit(node: Any) -> None:
+        # An exception on its way through TVM would lose its type and its code.
         if isinstance(node, tirx.Var) and any(node.same_as(var) for var in kernel.thread_vars):
-            message = f"the kernel reads the thread index {node.name!r} itself"
-            raise NotApplicable(message, code="thread-index-used", place=str(node.name))
+            found.append(str(node.name))
 
     tirx.stmt_functor.post_order_visit(kernel.block.body, visit)
+    if found:
+        message = f"the kernel reads the thread index {found[0]!r} itself"
+        raise NotApplicable(message, code="thread-index-used", place=found[0])
 
 
 def _name(kernel: Kernel) -> None:
