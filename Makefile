@@ -15,7 +15,7 @@ EXTRAS := kernels,cluster,postgres,dev$(if $(shell command -v nvcc 2>/dev/null),
 SOURCES := warpwright service solver lowering migrations tests benchmarks examples
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long check format sizes serve openapi differential chaos bench bench-service bench-solve bench-ranking clean
+.PHONY: help setup demo test test-long check format sizes serve openapi differential fuzz-ir fuzz-api chaos bench bench-service bench-solve bench-ranking clean
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -59,6 +59,12 @@ serve: setup ## Start the service and the dashboard on http://127.0.0.1:8753
 
 differential: setup ## Compare our acceptance of schedules with TileLang's own, at length
 	$(PY) -m benchmarks.differential
+
+fuzz-ir: setup ## 100,000 damaged IR documents against the frontend: one JSON object
+	$(PY) -m benchmarks.fuzz_ir
+
+fuzz-api: setup ## Generated requests over the whole OpenAPI document: one JSON object
+	$(PY) -m benchmarks.api
 
 chaos: setup ## Kill server, jobs and children at random moments and check that nothing is lost
 	$(PY) -m benchmarks.chaos

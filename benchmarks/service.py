@@ -67,7 +67,7 @@ def measure(steps: Sequence[int], seconds: float, writers: int) -> dict[str, Any
     """All figures, in the order in which they are taken."""
     with tempfile.TemporaryDirectory(prefix="warpwright-load-") as name:
         folder = Path(name)
-        port = _free_port()
+        port = free_port()
         process = multiprocessing.get_context("spawn").Process(target=serve, args=(name, port), daemon=True)
         process.start()
         try:
@@ -86,7 +86,7 @@ def measure(steps: Sequence[int], seconds: float, writers: int) -> dict[str, Any
 
 def _against(folder: Path, port: int, steps: Sequence[int], seconds: float) -> dict[str, Any]:
     client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60.0, verify=False)
-    _until_up(client)
+    until_up(client)
     ir = new_ir(schedules=4)
     job = client.post("/v1/jobs", json={"ir": ir, "profile": "h200"}).json()
     client.get(f"/v1/jobs/{job['id']}", params={"wait": 60}).raise_for_status()
@@ -287,7 +287,7 @@ def _all(database: Database) -> list[Any]:
         after = page[-1].key
 
 
-def _until_up(client: httpx.Client) -> None:
+def until_up(client: httpx.Client) -> None:
     for _ in range(600):
         try:
             client.get("/healthz").raise_for_status()
@@ -298,7 +298,7 @@ def _until_up(client: httpx.Client) -> None:
     raise RuntimeError("the server did not start")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     import socket
 
     with socket.socket() as listener:

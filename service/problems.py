@@ -17,6 +17,7 @@ from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
 from service.errors import InvalidRequest, ServiceError, Unavailable, status_of
+from service.methods import allowed_methods
 from solver.domain import WarpwrightError
 
 __all__ = ["MEDIA_TYPE", "Problem", "install", "problem_of", "problem_response"]
@@ -92,7 +93,12 @@ async def _invalid(request: Request, error: RequestValidationError) -> Response:
 async def _http(request: Request, error: HTTPException) -> Response:
     status = HTTPStatus(error.status_code)
     code = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, f"http-{error.status_code}")
-    problem = ServiceError(str(error.detail), code=code, headers=dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        # The framework names the methods of the first route that fits; a path may stand in several.
+        allowed = allowed_methods(request.app.openapi(), request.url.path)
+        headers |= {"Allow": ", ".join(allowed)} if allowed else {}
+    problem = ServiceError(str(error.detail), code=code, headers=headers)
     problem.status = status
     return problem_response(problem, _trace(request))
 

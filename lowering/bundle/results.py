@@ -66,7 +66,9 @@ def read_results(text: str | bytes, *, bundle: str | None = None) -> BundleResul
             protocol=str(document["protocol"]),
             report=_report(document),
         )
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+    except KeyError as error:
+        raise BundleError(f"no results document: {error} is missing", code="results-invalid") from error
+    except (ValueError, RecursionError, TypeError, AttributeError) as error:
         message = f"no results document: {type(error).__name__}: {str(error)[:300]}"
         raise BundleError(message, code="results-invalid") from error
     if bundle is not None and results.bundle != bundle:

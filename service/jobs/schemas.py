@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 
 from service.candidates.schemas import CandidateSummary
 from service.db.models import JobState
+from service.fields import Flag, Real, Whole, exactly_one
 from service.options import BuildOptionNames
 from service.tuning import Effort
 
@@ -47,7 +48,7 @@ class VariantSubmission(BaseModel):
 class JobSubmission(BaseModel):
     """What to tune, for which device, and how hard to try."""
 
-    model_config = ConfigDict(extra="forbid", use_enum_values=False)
+    model_config = ConfigDict(extra="forbid", json_schema_extra=exactly_one("ir", "variants"))
 
     ir: str | None = Field(default=None, min_length=1, description="One kernel's IR; or give `variants`.")
     variants: list[VariantSubmission] | None = Field(
@@ -61,18 +62,18 @@ class JobSubmission(BaseModel):
         description="Named options that change how kernels round; they hold for all builds of the job, the reference too.",
     )
     engine: Literal["cpsat", "z3"] = "cpsat"
-    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    seed: Whole = Field(default=0, ge=0, le=2**31 - 1)
     effort: Effort = Effort.NORMAL
-    candidates: int | None = Field(
+    candidates: Whole | None = Field(
         default=None, ge=0, le=1000, description="Proposed schedules to build, in place of the effort's."
     )
-    seconds: float | None = Field(
+    seconds: Real | None = Field(
         default=None, gt=0, le=7 * 86400, allow_inf_nan=False, description="Wall time, in place of the effort's."
     )
-    measure: bool = Field(default=True, description="Time the candidates when a device of this profile is at hand.")
-    priority: int = Field(default=0, ge=-10, le=10, description="Higher runs earlier.")
+    measure: Flag = Field(default=True, description="Time the candidates when a device of this profile is at hand.")
+    priority: Whole = Field(default=0, ge=-10, le=10, description="Higher runs earlier.")
     mode: JobMode = JobMode.LATER
-    fresh: bool = Field(default=False, description="Work again, though the same work is running or done.")
+    fresh: Flag = Field(default=False, description="Work again, though the same work is running or done.")
 
     @model_validator(mode="after")
     def _one_kernel(self) -> "JobSubmission":

@@ -5,6 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from service.fields import exactly_one
+
 __all__ = ["ProfileSummary", "ProfileUpload", "ProfileView"]
 
 
@@ -31,7 +33,7 @@ class ProfileView(ProfileSummary):
 class ProfileUpload(BaseModel):
     """A profile of the user's own, as TOML text or as a JSON document."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra=exactly_one("toml", "document"))
 
     toml: str | None = Field(None, description="The document as TOML text.")
     document: dict[str, Any] | None = Field(None, description="The document as JSON.")

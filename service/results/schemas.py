@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from service.fields import Flag, Whole, exactly_one
 from service.options import BuildOptionNames
 
 __all__ = [
@@ -36,7 +37,7 @@ COLUMN_NAMES: tuple[ColumnName, ...] = (
 class LookupRequest(BaseModel):
     """Which result is wanted. Columns that are not given have the service's present values."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra=exactly_one("ir", "ir_hash", "variants"))
 
     ir: str | None = Field(default=None, min_length=1, description="The IR text; or give `ir_hash`.")
     ir_hash: str | None = Field(
@@ -55,7 +56,7 @@ class LookupRequest(BaseModel):
     relax: list[RelaxableName] = Field(
         default_factory=list, max_length=5, description="Columns that may differ; kernel and device never may."
     )
-    measured_only: bool = Field(default=False, description="Take no result that was never timed.")
+    measured_only: Flag = Field(default=False, description="Take no result that was never timed.")
 
 
 class NearEntry(BaseModel):
@@ -109,7 +110,7 @@ class RefreshRequest(BaseModel):
     )
     profile: str | None = Field(default=None, max_length=100)
     ir_hash: str | None = Field(default=None, max_length=100)
-    limit: int = Field(default=100, ge=1, le=1000)
+    limit: Whole = Field(default=100, ge=1, le=1000)
 
 
 class RefreshAnswer(BaseModel):

@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from service.fields import Real, Whole
+
 __all__ = ["SolveAnswer", "SolveRequest"]
 
 
@@ -16,11 +18,11 @@ class SolveRequest(BaseModel):
     profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
     pins: dict[str, Any] | None = Field(default=None, description="A `warpwright.pins/1` document.")
     engine: Literal["cpsat", "z3"] = "cpsat"
-    seed: int = Field(default=0, ge=0, le=2**31 - 1)
-    work_limit: int = Field(
+    seed: Whole = Field(default=0, ge=0, le=2**31 - 1)
+    work_limit: Whole = Field(
         default=20_000, ge=1, le=10_000_000, description="Deterministic limit, about milliseconds of search."
     )
-    seconds: float = Field(default=30.0, gt=0, le=300, allow_inf_nan=False, description="Wall-clock backstop.")
+    seconds: Real = Field(default=30.0, gt=0, le=300, allow_inf_nan=False, description="Wall-clock backstop.")
     why: str | None = Field(
         default=None,
         min_length=1,

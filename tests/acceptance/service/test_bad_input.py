@@ -68,6 +68,8 @@ def test_an_unknown_profile(client: httpx.Client) -> None:
         (b'{"profile": "h200"}', 422, "request-invalid"),
         (b'{"ir": "x", "variants": [], "profile": "h200"}', 422, "request-invalid"),
         (b'{"ir": "x", "profile": "h200", "colour": "red"}', 422, "request-invalid"),
+        (b'{"ir": "x", "profile": "h200", "seed": true}', 422, "request-invalid"),
+        (b'{"ir": "x", "profile": "h200", "measure": "yes"}', 422, "request-invalid"),
         (b"[1, 2]", 422, "request-invalid"),
         (b"null", 422, "request-invalid"),
     ],
@@ -147,6 +149,17 @@ def test_another_sites_page_cannot_use_the_tokenless_service(client: httpx.Clien
 
 def test_a_pages_size_is_bounded(client: httpx.Client) -> None:
     problem(client.get("/v1/jobs", params={"limit": 100_000}), 422, "request-invalid")
+
+
+def test_another_method_is_told_which_there_are(client: httpx.Client) -> None:
+    for path, allowed in (
+        ("/v1/jobs", "GET, POST"),
+        ("/v1/jobs/job_x", "DELETE, GET"),
+        ("/v1/jobs/job_x:cancel", "POST"),
+    ):
+        response = client.patch(path)
+        problem(response, 405, "method-not-allowed")
+        assert response.headers["allow"] == allowed
 
 
 def test_numbers_that_json_does_not_have_never_leave(client: httpx.Client) -> None:
