@@ -118,7 +118,8 @@ def tune(
     run.emit(Proposed(total=len(plans), rejected=len(proposals.rejected)))
     run.emit(PhaseEntered(Phase.BUILDING))
     _build_all(run, plans, known or _nothing_known, parallel)
-    if measures:
+    # Asked again: a worker with the device may have come while the candidates were built.
+    if measures or (request.measure and toolchain.measures(request.profile)):
         _measure_all(run, kernels)
     records = tuple(run.records.values())
     best = best_of(records)

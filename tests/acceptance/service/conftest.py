@@ -135,6 +135,13 @@ def shared(
         yield running
 
 
+@pytest.fixture(scope="session")
+def shared_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """One service for tests that need a single backend."""
+    with RunningService(settings_for(tmp_path_factory.mktemp("shared")), toolchain=StandInToolchain()) as running:
+        yield running
+
+
 @pytest.fixture
 def client(shared: RunningService) -> httpx.Client:
     return shared.client

@@ -48,6 +48,16 @@ def test_events_come_in_the_order_of_the_work() -> None:
     assert result.note == "measured"
 
 
+def test_a_device_that_comes_while_candidates_are_built_is_used() -> None:
+    class Late(StandInToolchain):
+        def measures(self, profile: HardwareProfile) -> bool:
+            return len(self.compiled) >= 5
+
+    result, _ = run(request_for(new_ir(schedules=2)), Late())
+    assert result.note == "measured"
+    assert {c.outcome for c in result.candidates} == {Outcome.MEASURED}
+
+
 def test_what_the_verifier_refuses_is_never_lowered() -> None:
     class Strict(StandInToolchain):
         def verify(self, kernel: Any, profile: Any, schedule: Any) -> tuple[Violation, ...]:
