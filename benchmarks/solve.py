@@ -31,10 +31,12 @@ def cases(*, scaling: bool) -> Iterator[tuple[str, Callable[[], ModuloProblem]]]
             yield f"scaling-{size}", lambda size=size: scaling_case(size)  # type: ignore[misc]  # bound now, not later
 
 
-def measure(case: str, problem: ModuloProblem, engine_name: str, budget: Budget) -> dict[str, Any]:
+def measure(
+    case: str, problem: ModuloProblem, engine_name: str, budget: Budget, *, constructive: bool = True
+) -> dict[str, Any]:
     """Solves one problem and reports it as JSON values."""
     wall, processor = time.perf_counter(), time.process_time()
-    answer = solve(problem, engine_name=engine_name, budget=budget, polish=False)
+    answer = solve(problem, engine_name=engine_name, budget=budget, polish=False, constructive=constructive)
     seconds, busy = time.perf_counter() - wall, time.process_time() - processor
     schedule = answer.schedule
     return {
@@ -52,6 +54,7 @@ def measure(case: str, problem: ModuloProblem, engine_name: str, budget: Budget)
         "work": sum(attempt.work for attempt in answer.attempts),
         "engine": answer.engine,
         "engine_version": answer.engine_version,
+        "proven_by": answer.proven_by,
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
 
@@ -64,6 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--work", type=int, default=8_000, help="work limit of one case")
     parser.add_argument("--seconds", type=float, default=90.0, help="wall limit of one case")
     parser.add_argument("--no-scaling", action="store_true", help="leave the series of growing size out")
+    parser.add_argument("--engine-only", action="store_true", help="without the constructive search")
     parser.add_argument("--save", type=Path, help="also write the problems as JSON files into this folder")
     options = parser.parse_args(arguments)
     engine(options.engine)  # loads the solver library before any clock runs
@@ -75,7 +79,8 @@ def main(arguments: list[str] | None = None) -> None:
         if options.save:
             options.save.mkdir(parents=True, exist_ok=True)
             (options.save / f"{name}.json").write_text(json.dumps(problem_document(problem), indent=1) + "\n")
-        row = measure(name, problem, options.engine, Budget(options.work, options.seconds))
+        budget = Budget(options.work, options.seconds)
+        row = measure(name, problem, options.engine, budget, constructive=not options.engine_only)
         print(f"{name}: {row['status']} {row['interval']} in {row['seconds']} s", file=sys.stderr)
         rows.append(row)
     print(json.dumps(rows, indent=1))

@@ -55,7 +55,12 @@ def answer_document(problem: ModuloProblem, answer: ModuloAnswer, *, seconds: fl
         "max_stages": problem.max_stages,
         "engine": answer.engine,
         "engine_version": answer.engine_version,
-        "attempts": [{"low": a.low, "high": a.high, "status": a.status, "work": a.work} for a in answer.attempts],
+        "proven_by": answer.proven_by,
+        "polished_by": answer.polished_by,
+        "attempts": [
+            {"engine": a.engine, "low": a.low, "high": a.high, "status": a.status, "work": a.work}
+            for a in answer.attempts
+        ],
         "reason": answer.reason,
         "seconds": round(seconds, 4),
     }

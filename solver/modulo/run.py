@@ -43,7 +43,6 @@ class Run:
         self.left = self.budget.work_limit
         self.ends_at = time.monotonic() + self.budget.wall_seconds
 
-    @property
     def over(self) -> bool:
         """Whether nothing is left of the budget."""
         return self.left <= 0 or time.monotonic() >= self.ends_at

@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from solver.engines import Budget
-from solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, solve
+from benchmarks.graphs import scaling_case
+from solver.engines import Budget, EngineResult, EngineStatus
+from solver.model import Model
+from solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, least, solve
 from solver.modulo.bounds import impossible, lower_bounds
+from solver.modulo.run import Run
 from tests.unit.modulo.tiny import chain, least_interval, two_groups
 
 
@@ -17,7 +20,47 @@ def test_the_bound_is_named_and_an_answer_that_meets_it_needs_no_exclusion() -> 
     assert answer.schedule is not None
     assert answer.schedule.interval == answer.bound.cycles == 3
     assert answer.bound.reason == "resource:copy"
-    assert answer.attempts[0].status == "optimal"
+    assert [attempt.low for attempt in answer.attempts if attempt.status != "optimal"] == [3]
+    assert (answer.engine, answer.proven_by) == ("constructive", "arithmetic")
+    assert answer.engine_version == "warpwright-constructive/1"
+
+
+def test_the_engine_named_is_the_one_that_found_the_interval() -> None:
+    alone = solve(chain(capacity=3), constructive=False)
+    assert (alone.engine, alone.proven_by) == ("cpsat", "arithmetic")
+    assert alone.attempts[0].status == "optimal"
+    # here every smaller interval has to be excluded, which only an engine can do
+    excluded = solve(replace(two_groups(), groups=two_groups().groups[:1]), engine_name="z3")
+    assert excluded.status == "proven_optimal"
+    assert excluded.proven_by == "z3"
+    assert "z3" in {attempt.engine for attempt in excluded.attempts}
+
+
+class _Refuting:
+    """An engine that finds every model infeasible, and each time spends all there is."""
+
+    name, version = "refuting", "1"
+
+    def solve(self, model: Model, budget: Budget, *_: object, **__: object) -> EngineResult:
+        return EngineResult(EngineStatus.INFEASIBLE, None, (), (), (), budget.work_limit, "no assignment satisfies it")
+
+
+def test_a_refuted_guess_excludes_no_interval_even_when_the_budget_ends_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = two_groups()
+    pinned = replace(problem, ops=tuple(replace(op, groups=("left",)) for op in problem.ops))
+    monkeypatch.setattr(least, "guesses", lambda *_: iter([pinned]))
+    bound = lower_bounds(problem)[0]
+    run = Run(_Refuting(), Budget(work_limit=50))
+    found = least.least_interval(run, problem, bound, 30, constructive=False)
+    assert found.bound == bound
+    assert found.reason
+
+
+def test_the_budget_holds_for_the_constructive_search_too() -> None:
+    problem = scaling_case(100)
+    answer = solve(problem, budget=Budget(work_limit=3), polish=False)
+    assert answer.status in ("unknown", "feasible")
+    assert sum(attempt.work for attempt in answer.attempts) <= 12
 
 
 def test_a_bound_from_memory_beats_the_bound_from_units() -> None:

@@ -1,0 +1,76 @@
+"""The constructive search as part of a solve: at one interval, up to the first that works, and down again."""
+
+import time
+from typing import Protocol
+
+from solver.domain.verdict import Bound
+from solver.modulo.construct import construct
+from solver.modulo.problem import ModuloProblem, ModuloSchedule
+from solver.modulo.run import Run, checked
+from solver.modulo.size import joint_size
+
+__all__ = ["CONSTRUCTIVE", "VERSION", "Builder"]
+
+CONSTRUCTIVE, VERSION = "constructive", "warpwright-constructive/1"
+"""Its name and version beside those of the engines. It finds schedules; it never excludes an interval."""
+LEAST_WORK, CONSTRAINTS_A_WORK = 10, 50
+"""The first search at an interval takes about as long as building the joint model does; a later one twice as long."""
+CLIMB_PARTS = (64, 32, 16, 8, 4, 2, 1)
+"""Which fractions above the bound are tried until one works."""
+NEAR = 256
+"""Refinement ends when one part in so many is left between success and failure."""
+
+
+class _Known(Protocol):
+    """What the search reports to."""
+
+    bound: Bound
+    schedule: ModuloSchedule | None
+
+    def accept(self, schedule: ModuloSchedule, found_by: str) -> None:
+        """Takes a checked schedule."""
+        ...
+
+
+class Builder:
+    """Constructive searches of one solve, each with a new seed."""
+
+    def __init__(self, run: Run, problem: ModuloProblem) -> None:
+        self._run, self._problem = run, problem
+        self._tried: dict[int, int] = {}
+        self._share = LEAST_WORK + joint_size(problem) // CONSTRAINTS_A_WORK
+
+    def at(self, known: _Known, interval: int) -> bool:
+        """Searches one interval; every further call there has a new seed and twice the work."""
+        run, times = self._run, self._tried.get(interval, 0)
+        if run.over():
+            return False
+        began = time.monotonic()
+        limit = max(min(self._share << times, run.left), 1)
+        self._tried[interval] = times + 1
+        schedule, work = construct(
+            self._problem, interval, limit=limit, seed=run.budget.seed * 64 + times, ends_at=run.ends_at
+        )
+        run.note(interval, interval, "feasible" if schedule else "unknown", work, began, CONSTRUCTIVE)
+        if schedule is not None:
+            known.accept(checked(self._problem, schedule), CONSTRUCTIVE)
+        return schedule is not None
+
+    def climb(self, known: _Known, high: int) -> None:
+        """Some schedule above the bound, at the first of a few intervals that works."""
+        low = known.bound.cycles
+        for part in CLIMB_PARTS:
+            interval = low + max(low // part, 1)
+            if interval > high or self.at(known, interval):
+                return
+
+    def refine(self, known: _Known) -> None:
+        """Halves the distance between the bound and the schedule while that works."""
+        low = known.bound.cycles - 1
+        while known.schedule is not None and not self._run.over():
+            high = known.schedule.interval
+            if high - low <= max(high // NEAR, 1):
+                return
+            middle = (low + high) // 2
+            if not self.at(known, middle):
+                low = middle

@@ -1,0 +1,193 @@
+"""A partial modulo schedule: some operations are placed, and every rule holds among them.
+
+The rules are asked in two ways: :meth:`Partial.obstacle` says whether an operation fits at a moment on a group and how far
+to move when not, :meth:`Partial.victims` who must go so that it fits.
+"""
+
+from collections.abc import Collection, Iterator
+
+from solver.modulo.construct.placed import Placed
+from solver.modulo.construct.shape import Shape
+from solver.modulo.construct.spans import Lane, Life, covers, fits, peak
+from solver.modulo.construct.stores import Stores
+from solver.modulo.construct.waits import Waits
+
+__all__ = ["Partial"]
+
+LIVES_A_QUESTION = 8
+"""Lives looked at that cost as much as one question."""
+
+
+class Partial(Placed):
+    """Issue cycles and groups of the operations placed so far, with what they occupy."""
+
+    def __init__(self, shape: Shape, interval: int, paths: list[dict[int, int]]) -> None:
+        super().__init__(shape, interval)
+        self.whole = shape.problem.max_stages * interval
+        self._after = paths
+        self._before: list[list[tuple[int, int]]] = [[] for _ in paths]
+        for source, row in enumerate(paths):
+            for target, gap in row.items():
+                if source != target:
+                    self._before[target].append((source, gap))
+        self._waits, self._stores, self._questions = Waits(self), Stores(self), 0
+        self._lanes: list[Lane | None] = []
+        self._shared: list[list[Life]] = [[] for _ in shape.unit_capacity]
+        for unit, capacity in enumerate(shape.unit_capacity):
+            uses = [use for op in shape.uses for use in op if use[0] == unit]
+            alone = all(2 * use[3] > capacity for use in uses)
+            self._lanes.append(Lane(interval, [use[2] for use in uses]) if alone else None)
+
+    @property
+    def asked(self) -> int:
+        """What the questions so far have cost."""
+        return self._questions + self._stores.looked // LIVES_A_QUESTION
+
+    def place(self, op: int, at: int, group: int) -> None:
+        """Puts an operation where it is known to fit."""
+        self.put(op, at, group)
+        for unit, offset, cycles, amount in self.shape.uses[op]:
+            lane = self._lanes[unit]
+            if lane is not None:
+                lane.add(at + offset, cycles, op)
+            else:
+                self._shared[unit].append((at + offset, at + offset + cycles, amount, op))
+        self._stores.put(op)
+
+    def remove(self, op: int) -> None:
+        """Takes a placed operation out."""
+        at, group = self.take(op)
+        for unit, offset, cycles, _ in self.shape.uses[op]:
+            lane = self._lanes[unit]
+            if lane is not None:
+                lane.drop(at + offset, cycles, op)
+            else:
+                self._shared[unit] = [span for span in self._shared[unit] if span[3] != op]
+        self._stores.taken(op, group)
+
+    def window(self, op: int, group: int) -> tuple[int | None, int | None]:
+        """Earliest and latest issue that the dependences on placed operations allow; None where nothing limits."""
+        start, earliest, latest = self.start, None, None
+        for source, gap in self._before[op]:
+            at = start[source]
+            if at is not None and (earliest is None or at + gap > earliest):
+                earliest = at + gap
+        for target, gap in self._after[op].items():
+            at = start[target]
+            if at is not None and target != op and (latest is None or at - gap < latest):
+                latest = at - gap
+        for link in self.shape.into[op]:
+            at = start[link.other]
+            if at is not None and link.spill and self.group[link.other] != group and link.other != op:
+                ready = at + link.latency + link.spill - link.distance * self.interval
+                earliest = ready if earliest is None else max(earliest, ready)
+        for link in self.shape.out[op]:
+            at = start[link.other]
+            if at is not None and link.spill and self.group[link.other] != group and link.other != op:
+                needed = at - link.latency - link.spill + link.distance * self.interval
+                latest = needed if latest is None else min(latest, needed)
+        return earliest, latest
+
+    def stages(self) -> tuple[int, int]:
+        """Issues outside of these cycles would make the iteration longer than its stages allow."""
+        placed = [at for at in self.start if at is not None]
+        return (max(placed) - self.whole + 1, min(placed) + self.whole - 1) if placed else (0, self.whole - 1)
+
+    def obstacle(self, op: int, at: int, group: int) -> tuple[int, int] | None:
+        """None when the operation fits; else how many cycles to move later or earlier past the first obstacle found."""
+        self._questions += 1
+        for unit, offset, cycles, _ in self.shape.uses[op]:
+            lane = self._lanes[unit]
+            if lane is None:
+                crowd = self._crowd(unit, op, at)
+                if crowd is not None:
+                    return crowd[0], crowd[1]
+                continue
+            clash = lane.clash(at + offset, cycles)
+            if clash is not None:
+                return clash
+        if self.shape.grouped:
+            blocked = self._waits.obstacle(op, at, group)
+            if blocked is not None:
+                return blocked
+        for unit, offset, cycles, _ in self.shape.uses[op]:
+            lane = self._lanes[unit]
+            wasted = lane.waste(at + offset, cycles) if lane is not None else None
+            if wasted is not None:
+                return wasted
+        return self._stores.next_event(op, at, group) if self._stores.over(op, at, group) else None
+
+    def victims(self, op: int, at: int, group: int, price: list[int], most: int) -> set[int] | None:
+        """Placed operations that cannot stay when the operation is forced in.
+
+        None when no choice of them suffices, or when they cost more than ``most`` together.
+        """
+        self._questions += 1
+        gone = set(self._late(op, at, group))
+        for unit, offset, cycles, _ in self.shape.uses[op]:
+            lane = self._lanes[unit]
+            if lane is not None:
+                gone |= lane.met(at + offset, cycles)
+                continue
+            while (crowd := self._crowd(unit, op, at, gone)) is not None:
+                gone.add(min(crowd[2], key=lambda other: (price[other], other)))
+        if self.shape.grouped:
+            gone |= self._waits.victims(op, at, group)
+        if sum(price[other] for other in gone) > most:
+            return None
+        return gone if self._stores.relieve(op, at, group, gone, price) else None
+
+    def relieve(self, op: int, at: int, group: int, price: list[int]) -> set[int]:
+        """Who else must go from registers and memories, the victims known before being out already."""
+        gone: set[int] = set()
+        self._stores.relieve(op, at, group, gone, price)
+        return gone
+
+    def moments(self, op: int) -> set[int]:
+        """Phases beside and instead of the others on the operation's units."""
+        found: set[int] = set()
+        for unit, offset, cycles, _ in self.shape.uses[op]:
+            lane = self._lanes[unit]
+            spans = lane.spans if lane is not None else [(b, e - b, o) for b, e, _, o in self._shared[unit]]
+            for phase, length, _ in spans:
+                found |= {phase - offset, phase + length - offset, phase + length - cycles - offset}
+        return found
+
+    def _late(self, op: int, at: int, group: int) -> Iterator[int]:
+        """Placed operations whose dependences or stages an issue at this moment would break."""
+        start = self.start
+        for source, gap in self._before[op]:
+            there = start[source]
+            if there is not None and there + gap > at:
+                yield source
+        for target, gap in self._after[op].items():
+            there = start[target]
+            if there is not None and target != op and at + gap > there:
+                yield target
+        for links, sign in ((self.shape.into[op], 1), (self.shape.out[op], -1)):
+            for link in links:
+                there = start[link.other]
+                if there is None or link.other == op or not link.spill or self.group[link.other] == group:
+                    continue
+                if sign * (at - there) + link.distance * self.interval < link.latency + link.spill:
+                    yield link.other
+        for other, there in enumerate(start):
+            if there is not None and not -self.whole < there - at < self.whole:
+                yield other
+
+    def _crowd(self, unit: int, op: int, at: int, without: Collection[int] = ()) -> tuple[int, int, list[int]] | None:
+        """Whether an operation does not fit beside others on a unit of several instances, all its uses there together.
+
+        Then: cycles to move later, cycles to move earlier, and who is there in the fullest cycle.
+        """
+        interval = self.interval
+        mine = [(at + o, at + o + cycles, amount, op) for u, o, cycles, amount in self.shape.uses[op] if u == unit]
+        spans = [span for span in self._shared[unit] if span[3] not in without]
+        lives = [*spans, *mine]
+        if fits(lives, interval, self.shape.unit_capacity[unit]):
+            return None
+        _, where = peak(lives, interval)
+        others = [life[3] for life in spans if covers(life, where, interval)]
+        later = min(((end - begin) % interval or interval for _, end, _, _ in spans for begin, _, _, _ in mine))
+        earlier = min(((end - begin) % interval or interval for begin, _, _, _ in spans for _, end, _, _ in mine))
+        return later, earlier, others

@@ -1,0 +1,76 @@
+"""Iterative modulo scheduling with ejection: places one operation after the other, and throws others out where one is stuck.
+
+After Rau (iterative modulo scheduling, MICRO-27, 1994) for the eviction, and Nagata and Braysy (guided ejection search, 2009)
+for the prices: an operation that could not be placed becomes dearer to throw out. Everything is deterministic.
+"""
+
+import time
+from math import inf
+from random import Random
+
+from solver.modulo.construct.insertion import Insertion
+from solver.modulo.construct.orders import orders
+from solver.modulo.construct.partial import Partial
+from solver.modulo.construct.shape import Shape, longest_paths, meets_itself
+from solver.modulo.problem import ModuloProblem, ModuloSchedule
+
+__all__ = ["construct"]
+
+QUESTIONS_A_UNIT = 50
+"""Questions to the partial schedule that take about one work unit (a millisecond)."""
+INSERTIONS = 8
+"""Insertions of one attempt, times the operations."""
+
+
+def construct(
+    problem: ModuloProblem, interval: int, *, limit: int, seed: int = 0, ends_at: float = inf
+) -> tuple[ModuloSchedule | None, int]:
+    """A schedule of this interval that some order of insertions leads to, or None (which says nothing), and the work spent.
+
+    Args:
+        problem: A checked problem without arithmetic conflicts.
+        interval: At least the recurrence bound.
+        limit: Work units.
+        seed: Another seed tries other orders and ties.
+        ends_at: When to stop at the latest, on :func:`time.monotonic`'s clock.
+    """
+    shape = Shape.of(problem)
+    if meets_itself(shape, interval):
+        return None, 1
+    paths = longest_paths(shape, interval)
+    random = Random(seed)
+    base = orders(shape, interval, paths)
+    questions, attempt = limit * QUESTIONS_A_UNIT, len(base) if seed else 0
+    trouble = [0] * len(shape.cycles)
+    asked = 0
+    while asked < questions and time.monotonic() < ends_at:
+        order = base[attempt % len(base)]
+        if attempt >= len(base):
+            order = _troubled_first(order, trouble, random)
+        insertion = Insertion(Partial(shape, interval, paths), order, random)
+        for _ in range(INSERTIONS * len(order) + 20):
+            late = insertion.partial.asked >= questions - asked or time.monotonic() >= ends_at
+            if late or not insertion.step():
+                break
+        asked += max(insertion.partial.asked, 1)
+        if insertion.done:
+            return _schedule(problem, interval, insertion.partial), -(-asked // QUESTIONS_A_UNIT)
+        trouble = [a + b - 1 for a, b in zip(trouble, insertion.price, strict=True)]
+        attempt += 1
+    return None, -(-asked // QUESTIONS_A_UNIT)
+
+
+def _troubled_first(order: list[int], trouble: list[int], random: Random) -> list[int]:
+    """The order with troublesome operations moved forward (squeaky wheel), and a little noise."""
+    count = len(order)
+    most = max(max(trouble), 1)
+    rank = {op: place - count * trouble[op] / most + random.random() * 2 for place, op in enumerate(order)}
+    return sorted(order, key=lambda op: rank[op])
+
+
+def _schedule(problem: ModuloProblem, interval: int, partial: Partial) -> ModuloSchedule:
+    starts = [at for at in partial.start if at is not None]
+    first = min(starts)
+    names = [group.name for group in problem.groups]
+    groups = {op.id: names[partial.group[number]] for number, op in enumerate(problem.ops)} if names else {}
+    return ModuloSchedule(interval, {op.id: at - first for op, at in zip(problem.ops, starts, strict=True)}, groups)
