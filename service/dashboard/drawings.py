@@ -8,7 +8,7 @@ from service.context import Context
 from service.dashboard.asked import Variant, kernel_of, variant_of
 from service.db import ReadSession
 from service.db.models import Candidate
-from service.drawing import Drawn, MemoryMap, draw_schedule, memory_svg, timeline_svg
+from service.drawing import Drawn, MemoryMap, draw_schedule, memory_html, timeline_svg
 from service.errors import NotFound
 from service.jobs import service as jobs
 from service.tuning.toolchain import StepFailed
@@ -64,7 +64,7 @@ def picture(drawn: Drawn, label: str, *, until: int = 0) -> Picture:
         label,
         tuple((each.title, Markup(timeline_svg(each, until=until))) for each in drawn.timelines),
         drawn.facts,
-        tuple((map_, Markup(memory_svg(map_))) for map_ in drawn.maps),
+        tuple((map_, Markup(memory_html(map_))) for map_ in drawn.maps),
     )
 
 

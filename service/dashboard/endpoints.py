@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, TypeVar
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -11,7 +12,7 @@ from service.context import Context, ContextDep
 from service.dashboard.access import COOKIE, LoginNeeded, Reader, Tuner, caller_of
 from service.dashboard.drawings import drawing_of, pictures
 from service.dashboard.exports import csv_response
-from service.dashboard.forms import FormDep
+from service.dashboard.forms import MAX_FIELDS, FormDep
 from service.dashboard.live import overview_stream
 from service.dashboard.rendering import is_fragment, page
 from service.dashboard.routes import PageRoute
@@ -24,6 +25,7 @@ from service.dashboard.why import explain_for_job
 from service.db import ReadSession
 from service.errors import TooManyRequests
 from service.jobs import service as jobs
+from service.results.service import present_columns
 from service.tokens.schemas import Scope
 from service.tuning.toolchain import StepFailed
 from solver.domain import HardwareProfile, PinError
@@ -70,12 +72,15 @@ def jobs_page(
     caller: Reader,
     wanted: Wanted,
     before: Text = "",
+    told: Text = "",
+    changed: Annotated[int, Query(ge=0, le=MAX_FIELDS)] = 0,
+    left: Annotated[int, Query(ge=0, le=MAX_FIELDS)] = 0,
 ) -> HTMLResponse:
-    """Jobs with filters and search."""
+    """Jobs with filters and search; ``told`` says what a bulk action just did, to how many, and how many it left."""
     shown = _read(context, lambda session: job_page(session, wanted, before))
-    return page(
-        request, "jobs.html", shown=shown, wanted=wanted, profiles=_read(context, profile_choices), before=before
-    )
+    profiles = _read(context, profile_choices)
+    told_of = {"told": told, "changed": changed, "left": left}
+    return page(request, "jobs.html", shown=shown, wanted=wanted, profiles=profiles, before=before, told_of=told_of)
 
 
 @router.get("/jobs.csv")
@@ -106,8 +111,8 @@ def jobs_action(
     caller: Tuner,
     form: FormDep,
 ) -> Response:
-    """Cancels or deletes the chosen jobs; those in a state that does not allow it are left as they are."""
-    action = form.text("action")
+    """Cancels or deletes the chosen jobs; those in a state that does not allow it are left as they are, and counted."""
+    action, changed, left = form.text("action"), 0, 0
     for job_id in form.all("job"):
         with context.database.reading() as session:
             ended = jobs.find(session, job_id).ended_at is not None
@@ -115,7 +120,15 @@ def jobs_action(
             jobs.cancel(context, job_id, owner=caller.id, everyone=Scope.ADMIN in caller.scopes)
         elif action == "delete" and ended:
             jobs.delete(context, job_id)
-    return RedirectResponse("/jobs", status_code=303)
+        else:
+            left += 1
+            continue
+        changed += 1
+    kept = {name: form.text(name) for name in ("text", "state", "profile", "owner", "period") if form.text(name)}
+    told = urlencode(
+        {**kept, "told": action if action in ("cancel", "delete") else "", "changed": changed, "left": left}
+    )
+    return RedirectResponse(f"/jobs?{told}", status_code=303)
 
 
 @router.get("/jobs/{job_id}")
@@ -206,13 +219,13 @@ def kernel_page(request: Request, context: ContextDep, caller: Reader, ir_hash: 
 
 @router.get("/results")
 def results_page(request: Request, context: ContextDep, caller: Reader, stale: bool = False) -> HTMLResponse:
-    """Stored results; with ``stale`` those of another toolchain than this service's."""
+    """Stored results and why some are stale; with ``stale`` only those that would not come out so today."""
 
-    def current(profile: HardwareProfile) -> str:
-        return context.toolchain.identity(profile).toolchain
+    def today(profile: HardwareProfile) -> Mapping[str, str]:
+        return present_columns(context, profile)
 
-    rows, count, today = _read(context, lambda session: catalogue.results_of(session, current, stale))
-    return page(request, "results.html", rows=rows, count=count, stale=stale, today=today)
+    rows, count = _read(context, lambda session: catalogue.results_of(session, today, stale))
+    return page(request, "results.html", rows=rows, count=count, stale=stale)
 
 
 @router.get("/profiles")

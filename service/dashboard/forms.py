@@ -7,7 +7,7 @@ from fastapi import Depends, Request
 
 from service.errors import BadRequest
 
-__all__ = ["Form", "FormDep"]
+__all__ = ["MAX_FIELDS", "Form", "FormDep"]
 
 MAX_FIELDS = 10_000
 

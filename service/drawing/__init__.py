@@ -3,7 +3,7 @@
 ``static/`` holds the palette of all pages (``drawing.css``) and the zoom of timelines (``timeline.js``).
 """
 
-from service.drawing.memory import Block, MemoryMap, buffer_maps, memory_svg, register_map, shared_map
+from service.drawing.memory import Block, MemoryMap, buffer_maps, memory_html, register_map, shared_map
 from service.drawing.pipes import loop_timeline
 from service.drawing.schedule import Drawn, block_timeline, draw_schedule, facts_of
 from service.drawing.timeline import Lane, Phase, Span, Timeline, timeline_svg
@@ -21,7 +21,7 @@ __all__ = [
     "draw_schedule",
     "facts_of",
     "loop_timeline",
-    "memory_svg",
+    "memory_html",
     "register_map",
     "shared_map",
     "timeline_svg",

@@ -6,10 +6,8 @@ from html import escape
 
 from solver.domain import BufferSchedule, HardwareProfile, KernelGraph, Memory, ProfileError, WarpSchedule
 
-__all__ = ["Block", "MemoryMap", "buffer_maps", "memory_svg", "register_map", "shared_map"]
+__all__ = ["Block", "MemoryMap", "buffer_maps", "memory_html", "register_map", "shared_map"]
 
-WIDTH = 1400
-HEIGHT = 46
 BARRIER_BYTES = 8
 
 
@@ -85,33 +83,24 @@ def register_map(profile: HardwareProfile, schedule: WarpSchedule) -> MemoryMap 
     return MemoryMap("Registers of one block", "registers", capacity, blocks)
 
 
-def memory_svg(map_: MemoryMap) -> str:
-    """One bar: the parts in order, the slack at the end; hover gives the numbers."""
-    total = max(map_.capacity, map_.used, 1)
-    scale = WIDTH / total
-    parts, x = [], 0.0
+def memory_html(map_: MemoryMap) -> str:
+    """One bar: the parts in order, as wide as they are large, the slack at the end; hover gives the numbers.
+
+    HTML and not SVG, so that its words keep their size in a narrow column.
+    """
     blocks: Sequence[Block] = map_.blocks
     if map_.slack > 0:
         blocks = (*map_.blocks, Block("free", map_.slack, "free"))
+    parts = []
     for block in blocks:
-        width = max(0.8, block.amount * scale)
-        hover = f"{block.label}: {block.amount} {map_.unit}"
         kind = block.kind if block.kind in ("buffer", "barrier", "role", "free") else "used"
+        hover = f"{block.label}: {block.amount:,} {map_.unit}"
         parts.append(
-            f'<g class="block {kind}"><title>{escape(hover)}</title>'
-            f'<rect x="{x:.1f}" y="0" width="{max(0.5, width - 1):.1f}" height="{HEIGHT}" rx="2"/>'
+            f'<span class="block {kind}" style="flex-grow: {max(0, block.amount)}" title="{escape(hover)}">'
+            f"{escape(block.label)}</span>"
         )
-        room = int(width / 6.4) - 1
-        if room > 3:
-            text = block.label if len(block.label) <= room else block.label[: room - 1] + "…"
-            parts.append(f'<text x="{x + 5:.1f}" y="{HEIGHT * 0.6:.1f}">{escape(text)}</text>')
-        parts.append("</g>")
-        x += width
-    label = f"{map_.title}: {map_.used} of {map_.capacity} {map_.unit}"
-    return (
-        f'<svg class="memory" role="img" aria-label="{escape(label)}" xmlns="http://www.w3.org/2000/svg" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}">{"".join(parts)}</svg>'
-    )
+    label = f"{map_.title}: {map_.used:,} of {map_.capacity:,} {map_.unit}"
+    return f'<div class="memory" role="img" aria-label="{escape(label)}">{"".join(parts)}</div>'
 
 
 def buffer_maps(graph: KernelGraph, profile: HardwareProfile, schedule: BufferSchedule) -> tuple[MemoryMap, ...]:

@@ -1,7 +1,7 @@
 """One schedule on one device as timelines, facts and memory maps: what pages and reports draw."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from service.drawing.memory import MemoryMap, buffer_maps, register_map, shared_map
 from service.drawing.pipes import loop_timeline
@@ -56,8 +56,8 @@ def block_timeline(simulation: Simulation, products: frozenset[str] = frozenset(
     """
     begin, end = simulation.steady_cycles or (0.0, 0.0)
     horizon = begin + simulation.interval_cycles * SHOWN_INTERVALS
-    mine = [event for event in simulation.events if "@" not in event.lane and (not horizon or event.start <= horizon)]
-    events = mine[:SHOWN_SPANS]
+    mine = [event for event in simulation.events if "@" not in event.lane and (not horizon or event.start < horizon)]
+    events = [replace(event, end=min(event.end, horizon)) if horizon else event for event in mine[:SHOWN_SPANS]]
     lanes = [
         *_lanes([event for event in events if not _of_unit(event)], "Roles"),
         *_products(events, products),
@@ -67,7 +67,7 @@ def block_timeline(simulation: Simulation, products: frozenset[str] = frozenset(
     phases: tuple[Phase, ...] = ()
     if end > begin:
         before = "prologue and first pass of the outer loop" if nested else "prologue"
-        phases = (Phase(before, 0, round(begin)), Phase("steady state", round(begin), round(end)))
+        phases = (Phase(before, 0, round(begin)), Phase("steady state", round(begin), round(min(end, horizon))))
     return Timeline(tuple(lanes), phases, "Timeline of one block, in cycles")
 
 

@@ -65,5 +65,12 @@
     var sorter = event.target.closest("[data-sort]"), copier = event.target.closest("[data-copy]"), table = sorter && sorter.closest("table[data-sortable]");
     if (table) { event.preventDefault(); sortRows(table, sorter.closest("th")); }
     if (copier) { copy(copier); }
+    var form = event.target.closest("form[data-choose]"), all = event.target.closest("[data-all]"), sure = event.target.closest("[data-sure]");
+    if (!form) { return; }
+    var boxes = Array.from(form.querySelectorAll("input[name=job]"));
+    if (all) { var wanted = !boxes.every(function (box) { return box.checked; }); boxes.forEach(function (box) { box.checked = wanted; }); }
+    var count = boxes.filter(function (box) { return box.checked; }).length;
+    form.querySelector("[data-count]").textContent = count ? count + " chosen" : sure ? "choose jobs first" : "";
+    if (sure && (!count || !window.confirm(sure.dataset.sure))) { event.preventDefault(); }
   });
 })();

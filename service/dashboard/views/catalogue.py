@@ -1,6 +1,6 @@
 """Kernels with their history over toolchains, hardware profiles with the origin of every number, workers, stale results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import and_, false, func, or_, select
@@ -11,7 +11,16 @@ from service.db.models import Job, JobVariant, Kernel, Profile, StoredResult, Wo
 from service.errors import NotFound
 from solver.domain import HardwareProfile, load
 
-__all__ = ["KernelPage", "kernel_list", "kernel_page", "profile_list", "profile_page", "results_of", "worker_list"]
+__all__ = [
+    "KernelPage",
+    "ResultRow",
+    "kernel_list",
+    "kernel_page",
+    "profile_list",
+    "profile_page",
+    "results_of",
+    "worker_list",
+]
 
 SHOWN = 100
 
@@ -24,6 +33,15 @@ class KernelPage:
     jobs: Sequence[JobRow]
     results: Sequence[StoredResult]
     profiles: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """A stored result with its profile's name; ``stale`` has column, stored and present value."""
+
+    result: StoredResult
+    profile: str
+    stale: tuple[tuple[str, str, str], ...]
 
 
 def kernel_list(session: ReadSession, text: str) -> Sequence[Kernel]:
@@ -70,21 +88,33 @@ def worker_list(session: ReadSession) -> Sequence[Worker]:
 
 
 def results_of(
-    session: ReadSession, current: Callable[[HardwareProfile], str], stale: bool
-) -> tuple[Sequence[StoredResult], int, dict[str, str]]:
-    """Stored results, newest first, how many there are, and today's toolchain by profile digest.
+    session: ReadSession, current: Callable[[HardwareProfile], Mapping[str, str]], stale: bool
+) -> tuple[Sequence[ResultRow], int]:
+    """Stored results, newest first, each with why it is stale, and how many there are; with ``stale`` those only.
 
-    With ``stale`` only the results that another toolchain than today's gave.
+    ``current`` gives what the columns that can go stale would be if a kernel were tuned now.
     """
     used = session.scalars(select(StoredResult.profile).distinct().limit(500)).all()
     profiles = session.scalars(select(Profile).where(Profile.digest.in_(used))).all()
     today = {row.digest: current(load(HardwareProfile, row.document)) for row in profiles}
+    names = {row.digest: row.name for row in profiles}
     query = select(StoredResult).order_by(StoredResult.updated_at.desc()).limit(SHOWN)
     count = select(func.count()).select_from(StoredResult)
     if stale:
-        other = or_(
-            false(),
-            *(and_(StoredResult.profile == p, StoredResult.toolchain != toolchain) for p, toolchain in today.items()),
+        differs = (
+            and_(
+                StoredResult.profile == profile,
+                or_(*(getattr(StoredResult, name) != now for name, now in columns.items())),
+            )
+            for profile, columns in today.items()
         )
-        query, count = query.where(other), count.where(other)
-    return session.scalars(query).all(), int(session.scalar(count)), today
+        only = or_(false(), *differs)
+        query, count = query.where(only), count.where(only)
+    found = session.scalars(query).all()
+    rows = [ResultRow(row, names.get(row.profile, ""), _stale(row, today.get(row.profile, {}))) for row in found]
+    return rows, int(session.scalar(count))
+
+
+def _stale(row: StoredResult, today: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
+    stored = ((name, getattr(row, name), now) for name, now in today.items())
+    return tuple((name, before, now) for name, before, now in stored if before != now)

@@ -26,6 +26,11 @@ class JobFilter:
     owner: str = ""
     period: str = ""
 
+    @property
+    def any(self) -> bool:
+        """Whether anything is filtered."""
+        return bool(self.text or self.state or self.profile or self.owner or self.period)
+
 
 @dataclass(frozen=True, slots=True)
 class JobPage:

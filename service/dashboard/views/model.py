@@ -19,6 +19,8 @@ RECENT_JOBS = 30
 MEASURED_ROWS = 1500
 TOP = 8
 SHOWN_MISSES = 20
+MISS = 1.05
+"""From this factor on a forecast is called a miss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,5 +196,9 @@ def _misses(job: Job, rows: Sequence[_Timed]) -> list[Miss]:
             ratio=row.measured_ns / row.forecast_ns / median,
         )
         for row in rows
-        if row.measured_ns and row.forecast_ns
+        if row.measured_ns and row.forecast_ns and _far(row.measured_ns / row.forecast_ns / median)
     ]
+
+
+def _far(ratio: float) -> bool:
+    return max(ratio, 1 / ratio) >= MISS

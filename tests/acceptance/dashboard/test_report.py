@@ -55,7 +55,7 @@ def test_the_file_draws_its_charts_and_timeline_and_is_accessible(
     area.focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".readout")).to_contain_text("cycles")
-    expect(page.locator("svg.memory")).to_have_count(2)
+    expect(page.locator("div.memory")).to_have_count(2)
     accessible(page, "report")
     keep(page, f"report-{scheme}")
 

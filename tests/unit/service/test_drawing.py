@@ -16,7 +16,7 @@ from service.drawing import (
     block_timeline,
     draw_schedule,
     loop_timeline,
-    memory_svg,
+    memory_html,
     timeline_svg,
 )
 from solver.domain import (
@@ -172,15 +172,22 @@ def test_nothing_to_draw_gives_no_drawing() -> None:
 def test_a_map_that_does_not_fit_shows_it() -> None:
     full = MemoryMap("Shared memory", "bytes", 100, (Block("a", 80), Block("b", 40)))
     assert full.slack == -20
-    assert "120 of 100 bytes" in memory_svg(full)
-    assert "free" not in memory_svg(full)
+    assert "120 of 100 bytes" in memory_html(full)
+    assert ">free<" not in memory_html(full)
+
+
+def test_parts_of_a_map_are_as_wide_as_they_are_large() -> None:
+    drawing = memory_html(
+        MemoryMap("Shared memory", "bytes", 1000, (Block("As", 600, "buffer"), Block("barriers", 48, "barrier")))
+    )
+    assert re.findall(r"flex-grow: (\d+)", drawing) == ["600", "48", "352"]
 
 
 def test_hostile_names_stay_text() -> None:
     timeline = Timeline(
         (Lane(HOSTILE, (Span(0, 1000, HOSTILE, HOSTILE, HOSTILE),), HOSTILE),), (Phase(HOSTILE, 0, 500),), HOSTILE
     )
-    drawing = timeline_svg(timeline) + memory_svg(MemoryMap(HOSTILE, HOSTILE, 100, (Block(HOSTILE, 90, HOSTILE),)))
+    drawing = timeline_svg(timeline) + memory_html(MemoryMap(HOSTILE, HOSTILE, 100, (Block(HOSTILE, 90, HOSTILE),)))
     assert "<script>" not in drawing
     assert "<img" not in drawing
     assert drawing.count("&lt;script&gt;") > 6
