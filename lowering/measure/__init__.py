@@ -5,7 +5,7 @@ The parent's side is :func:`measure_all`; torch is imported in the device's chil
 
 from lowering.measure.device import Conditions, DeviceFacts
 from lowering.measure.libraries import yardstick
-from lowering.measure.protocol import GPU_1, PROTOCOLS, Protocol
+from lowering.measure.protocol import GPU_1, GPU_1_RESTED, PROTOCOLS, Protocol
 from lowering.measure.result import Measured, Rounds
 from lowering.measure.runner import Job
 from lowering.measure.session import MeasureReport, measure_all
@@ -13,6 +13,7 @@ from lowering.measure.statistics import Summary, Verdict
 
 __all__ = [
     "GPU_1",
+    "GPU_1_RESTED",
     "PROTOCOLS",
     "Conditions",
     "DeviceFacts",

@@ -4,11 +4,11 @@ Any change of a number here changes what a time means, so it needs a new name; a
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from solver.domain.identity import digest_text
 
-__all__ = ["GPU_1", "PROTOCOLS", "Protocol"]
+__all__ = ["GPU_1", "GPU_1_RESTED", "PROTOCOLS", "Protocol"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,20 @@ class Protocol:
     block_elements: int
     block_factor: float
     """The error of every block of elements may be this many times the tolerance: a small wrong corner does not hide in a norm."""
+    rest_ms: float = 0.0
+    """Idle time before each batch of timed launches, so that the mean power stays under the limit and the clock at its
+    highest; 0: back to back, which for a large kernel means at the device's power limit."""
 
     def tolerance(self, dtype: str) -> float:
         """The tolerance of an output dtype; integers and unlisted types must be equal."""
         return dict(self.tolerances).get(dtype, 0.0)
 
     def digest(self) -> str:
-        """Digest over all numbers."""
-        return digest_text(json.dumps(asdict(self), sort_keys=True))
+        """Digest over all numbers; a protocol without rest has the digest that it had before rests were known."""
+        numbers = asdict(self)
+        if not self.rest_ms:
+            del numbers["rest_ms"]
+        return digest_text(json.dumps(numbers, sort_keys=True))
 
 
 GPU_1 = Protocol(
@@ -84,5 +90,8 @@ GPU_1 = Protocol(
 )
 """The first protocol. float32 outputs may come from tf32 products, hence 1e-3; bf16 and f16 round once at the end."""
 
-PROTOCOLS = {GPU_1.name: GPU_1}
+GPU_1_RESTED = replace(GPU_1, name="gpu-1-rested", warmup_ms=1.0, round_warmup_ms=1.0, runs_per_round=3, rest_ms=120.0)
+"""At the boost clock: short batches after a rest. For kernels that run now and then; ``gpu-1`` is for those that run all day."""
+
+PROTOCOLS = {GPU_1.name: GPU_1, GPU_1_RESTED.name: GPU_1_RESTED}
 """Protocols by name, old ones included: a stored result can always be read."""

@@ -104,6 +104,7 @@ def rounds(
         turn = number * (1 + len(jobs) // protocol.rounds) % len(jobs)
         for job in [*jobs[turn:], *jobs[:turn]]:
             kernel, own = loaded[job.candidate], buffers[job.kernel.arguments]
+            _rest(protocol)
             device.warm_up(kernel, own, protocol.round_warmup_ms)
             times = device.timed(kernel, own, protocol.runs_per_round, flush=protocol.flush_l2)
             figures[job.candidate].append(median(times))
@@ -190,15 +191,24 @@ def _yardstick(device: Device, job: Job, protocol: Protocol) -> dict[str, Any]:
 
 def _sample(device: Device, kernel: Loaded, buffers: object, protocol: Protocol) -> list[float]:
     """Runs until there are enough: by device time, between the protocol's least and most. Never endless."""
-    device.warm_up(kernel, buffers, protocol.warmup_ms)
     times: list[float] = []
     while len(times) < protocol.runs_maximum:
-        batch = protocol.runs_minimum if not times else 5
+        if protocol.rest_ms or not times:
+            _rest(protocol)
+            device.warm_up(kernel, buffers, protocol.warmup_ms)
+        batch = protocol.runs_per_round if protocol.rest_ms else 5 if times else protocol.runs_minimum
         times += device.timed(kernel, buffers, min(batch, protocol.runs_maximum - len(times)), flush=protocol.flush_l2)
         quiet = summary(times).spread_ns <= protocol.noise_limit * median(times)
-        if sum(times) >= protocol.timed_ms * 1e6 and quiet:
+        enough = len(times) >= protocol.runs_minimum and sum(times) >= protocol.timed_ms * 1e6
+        if quiet and (enough or (protocol.rest_ms and len(times) >= protocol.runs_minimum)):
             break
     return times
+
+
+def _rest(protocol: Protocol) -> None:
+    """Leaves the device idle, where the protocol asks for it."""
+    if protocol.rest_ms:
+        time.sleep(protocol.rest_ms / 1e3)
 
 
 def _load_reference(
