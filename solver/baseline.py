@@ -4,8 +4,9 @@ They are what an "infeasible" is held against. A solver bug that hides all sched
 the placement alone and judged by the verifier alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from solver.channels import Channel
 from solver.domain.kernel import ROOT
 from solver.domain.schedule import (
     Instruction,
@@ -39,12 +40,17 @@ def baselines(problem: WarpProblem) -> Iterator[WarpSchedule]:
     own = max(problem.graph.threads // 128, 1)
     depths = {pin.buffer: pin.depth for pin in problem.pins.depths}
     pipelines = [
-        (Pipeline(f"{channel.name}_{n}", (channel.buffer,), depths.get(channel.buffer, 1)), (n,))
+        (Pipeline(f"{channel.name}_{n}", (channel.buffer,), _depth(channel, depths)), (n,))
         for n, channel in enumerate(structure.channels)
     ]
     for groups in dict.fromkeys([problem.pins.consumer_warpgroups or own, own, 1, 2, 3, 4]):
         for helper, consumer in REGISTER_PAIRS:
             yield simple_schedule(problem, groups, helper, consumer, pipelines)
+
+
+def _depth(channel: Channel, pinned: Mapping[str, int]) -> int:
+    """A pin fixes the versions of the innermost pipeline; one that encloses it keeps one."""
+    return 1 if channel.encloses else pinned.get(channel.buffer, 1)
 
 
 def simple_schedule(

@@ -97,18 +97,18 @@ class _Graph:
         """Least cycles for which an item holds the stream."""
         if item in self.problem.scopes:
             return nominal_trips(self.problem.scopes[item]) * self.inner[item][0].cycles
-        return stream_cycles(self.problem.ops[item], self.warps[role])
+        return stream_cycles(self.structure.ops[item], self.warps[role])
 
     def arrival(self, role: str, item: str) -> int:
         """Least cycles from an item's start to its result."""
         if item in self.problem.scopes:
             return self.stream(role, item)
-        return arrival_cycles(self.problem, self.problem.ops[item], self.warps[role])
+        return arrival_cycles(self.problem, self.structure.ops[item], self.warps[role])
 
     def skew(self, role: str) -> int:
         """How far the role's last warpgroup trails."""
         items = self.structure.body(self.scope, role)
-        return skew_cycles(tuple(self.problem.ops[x] for x in items if x in self.problem.ops), self.warps[role])
+        return skew_cycles(tuple(self.structure.ops[x] for x in items if x in self.problem.ops), self.warps[role])
 
     def edges(self) -> list[Edge]:
         """Edges that every legal schedule has."""
@@ -152,7 +152,7 @@ class _Graph:
 def _most_versions(problem: WarpProblem, structure: Structure, index: int) -> int:
     """Most versions of a channel that could be legal: the search's limit, its pin, and memory with one of all others."""
     channel = structure.channels[index]
-    pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer]
+    pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer and not channel.encloses]
     most = largest_depth(problem, structure, index)
     if pinned:
         return max(1, *pinned)

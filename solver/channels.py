@@ -11,7 +11,8 @@ __all__ = [
     "PRIVATE_MEMORIES",
     "PROTECTED_MEMORIES",
     "Channel",
-    "channel_of",
+    "channels_of",
+    "comes_first",
     "item_in",
     "loop_carried",
     "meeting_scope",
@@ -39,11 +40,14 @@ class Channel:
     reads: tuple[str, ...]
     carried: str
     """Why only one version is right (a value lives from one iteration to the next); empty when versions are free."""
+    encloses: bool = False
+    """Whether the same buffer has a channel in an inner loop: then this one's depth multiplies that one's."""
 
     @property
     def name(self) -> str:
         """The pipeline's name when the buffer has one of its own."""
-        return self.buffer.lower()
+        where = "root" if self.scope == ROOT else self.scope.lower()
+        return f"{self.buffer.lower()}_in_{where}" if self.encloses else self.buffer.lower()
 
 
 def path_to(problem: WarpProblem, scope_id: str) -> tuple[str, ...]:
@@ -72,15 +76,19 @@ def item_in(problem: WarpProblem, scope_id: str, op: Op) -> str:
     return path[path.index(scope_id) + 1]
 
 
-def channel_of(
+def channels_of(
     problem: WarpProblem, buffer: Buffer, placement: Mapping[str, tuple[str, ...]]
-) -> Channel | Conflict | None:
-    """The channel of a buffer that two roles touch, why it cannot have one, or nothing where it stays in one role."""
+) -> tuple[Channel, ...] | Conflict:
+    """The channels of a buffer that two roles touch, outermost first, or why it cannot have them.
+
+    Empty where it stays in one role; two where the consumer uses the buffer inside a loop and, after it, the last value again:
+    nested pipelines, whose depths multiply (TileLang 0.1.15 wheel, MWS:1006-1058, 1529-1571).
+    """
     touching = [op for op in problem.graph.ops if buffer.name in {a.buffer for a in (*op.reads, *op.writes)}]
     writers = [op for op in touching if buffer.name in {a.buffer for a in op.writes}]
     roles = {role for op in touching for role in placement[op.id]}
     if buffer.memory in PRIVATE_MEMORIES or len(roles) < 2 or not writers:
-        return None
+        return ()
     if buffer.memory is Memory.GLOBAL:
         message = f"global {buffer.name} is written by one role and touched by another; no pipeline can protect it"
         return Conflict("hand_offs", message, "place all of its accesses in one role", buffer.name)
@@ -91,8 +99,9 @@ def channel_of(
     consumer = next(role for role in roles if role != producer)
     filling = [op for op in touching if producer in placement[op.id]]
     using = [op for op in touching if consumer in placement[op.id]]
-    scopes = {meeting_scope(problem, w, r) for w in filling for r in using if w in writers or r in writers}
-    for scope in sorted(scopes):
+    pairs = [(fill, use) for fill in filling for use in using if fill in writers or use in writers]
+    scopes = sorted({meeting_scope(problem, *pair) for pair in pairs}, key=lambda s: (len(path_to(problem, s)), s))
+    for scope in scopes:
         late = [op for op in using if _reads_older_value(problem, scope, op, buffer.name, filling)]
         if late:
             message = (
@@ -100,25 +109,68 @@ def channel_of(
                 "a pipeline hands over the value of the same iteration"
             )
             return Conflict("hand_offs", message, f"place {writers[0].id} in the {consumer} role", buffer.name)
-    if len(scopes) > 1:
-        # Siblings cannot share a pipeline; nested ones could, but what the outer use would read of the inner ring is
-        # nowhere defined. Two buffers say what is meant.
+    if len(scopes) > 1 and not _can_nest(problem, scopes, filling, using, writers):
         message = f"{buffer.name} changes hands in {_list(scopes)}; its pipeline can be in one scope only"
         return Conflict("hand_offs", message, "use one buffer a loop", buffer.name)
-    (scope,) = scopes
-    inside = [op for op in touching if scope in path_to(problem, op.scope)]
+    again = next((pair for pair in pairs if not comes_first(problem, *pair)), None)
+    if again is not None:
+        message = (
+            f"{again[1].id} uses {buffer.name} before {again[0].id} touches it in the same iteration; "
+            "a pipeline hands over one value an iteration, after all of its producer's work"
+        )
+        return Conflict("hand_offs", message, "use one buffer for each value", buffer.name)
+    return tuple(
+        _channel(problem, buffer.name, scope, scopes[level + 1 : level + 2], producer, consumer, filling, using)
+        for level, scope in enumerate(scopes)
+    )
+
+
+def comes_first(problem: WarpProblem, first: Op, second: Op) -> bool:
+    """Whether an operation stands before another in the source, in the innermost scope that holds both."""
+    scope = meeting_scope(problem, first, second)
+    items = problem.scopes[scope].items
+    return items.index(item_in(problem, scope, first)) < items.index(item_in(problem, scope, second))
+
+
+def _channel(
+    problem: WarpProblem,
+    buffer: str,
+    scope: str,
+    inner: list[str],
+    producer: str,
+    consumer: str,
+    filling: list[Op],
+    using: list[Op],
+) -> Channel:
+    """The channel of one scope; uses inside the scope of an inner channel are that one's."""
     order = {item: n for n, item in enumerate(problem.scopes[scope].items)}
-    writes = {item_in(problem, scope, op) for op in inside if op in filling}
-    reads = {item_in(problem, scope, op) for op in inside if op in using}
+    here = [op for op in using if not any(x in path_to(problem, op.scope) for x in inner)]
+    writes = {item_in(problem, scope, op) for op in filling if scope in path_to(problem, op.scope)}
+    reads = {item_in(problem, scope, op) for op in here if scope in path_to(problem, op.scope)}
     return Channel(
-        buffer=buffer.name,
+        buffer=buffer,
         scope=scope,
         producer=producer,
         consumer=consumer,
         writes=tuple(sorted(writes, key=order.__getitem__)),
         reads=tuple(sorted(reads, key=order.__getitem__)),
-        carried=loop_carried(problem, buffer.name, scope),
+        carried=loop_carried(problem, buffer, scope),
+        encloses=bool(inner),
     )
+
+
+def _can_nest(problem: WarpProblem, scopes: list[str], filling: list[Op], using: list[Op], writers: list[Op]) -> bool:
+    """Whether two pipelines, one in a loop of the other's scope, hand the buffer over.
+
+    All work of the producer is in the inner loop, which runs at least once, and the consumer only reads: outside of the loop
+    it sees the version that was completed last. Siblings never can.
+    """
+    if len(scopes) != 2 or scopes[0] not in path_to(problem, scopes[1]):
+        return False
+    between = path_to(problem, scopes[1])[len(path_to(problem, scopes[0])) :]
+    runs = all(problem.scopes[scope].trips for scope in between)
+    inside = all(scopes[1] in path_to(problem, op.scope) for op in filling)
+    return runs and inside and not any(op in writers for op in using)
 
 
 def _reads_older_value(problem: WarpProblem, scope: str, op: Op, buffer: str, writers: list[Op]) -> bool:

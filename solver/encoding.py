@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from solver.channels import Channel
 from solver.costs import NOMINAL_TRIPS, arrival_cycles, skew_cycles, stream_cycles
-from solver.domain.kernel import ROOT, Issue, Memory, OpKind, Scope, ScopeKind
+from solver.domain.kernel import ROOT, Issue, Memory, Op, OpKind, Scope, ScopeKind
 from solver.model import Expr, Literal, Model, Var, linear
 from solver.problem import CONSUMER, LOAD, MMA, WarpProblem
 from solver.structure import Structure, structure_of
 from solver.wgmma import WARPGROUP
 
-__all__ = ["Encoding", "Key", "declare", "default_warps", "largest_depth", "legal_stages"]
+__all__ = ["Encoding", "Key", "declare", "default_warps", "largest_depth", "legal_stages", "works_with_threads"]
 
 LARGEST_DEPTH = 12
 """Depth that the search offers; a pin may go beyond. At twelve versions every latency in the profiles is long covered."""
@@ -46,6 +46,8 @@ class Encoding:
     place: dict[tuple[str, str], Literal] = field(default_factory=dict)
     depth: list[Var] = field(default_factory=list)
     depth_is: list[dict[int, Literal]] = field(default_factory=list)
+    versions_is: dict[str, dict[int, Literal]] = field(default_factory=dict)
+    """Versions of a buffer that changes hands: its depth, or the product of the depths of nested pipelines."""
     merged: dict[tuple[int, int], Literal] = field(default_factory=dict)
     leads: list[Literal] = field(default_factory=list)
     """Whether a channel is the first one of its pipeline."""
@@ -63,19 +65,19 @@ class Encoding:
         """Cycles for which an item holds its role's stream, as an expression of width and child intervals."""
         if item in self.problem.scopes:
             return self.child_cycles(item)
-        op = self.problem.ops[item]
+        op = self.structure.ops[item]
         return self.by_width(role, lambda warps: stream_cycles(op, warps))
 
     def arrival(self, role: str, item: str) -> Expr:
         """Cycles from an item's start to its result being usable."""
         if item in self.problem.scopes:
             return self.child_cycles(item)
-        op = self.problem.ops[item]
+        op = self.structure.ops[item]
         return self.by_width(role, lambda warps: arrival_cycles(self.problem, op, warps))
 
     def skew(self, scope: str, role: str) -> Expr:
         """How far the role's last warpgroup trails its first in one iteration of a scope."""
-        ops = tuple(self.problem.ops[i] for i in self.structure.body(scope, role) if i in self.problem.ops)
+        ops = tuple(self.structure.ops[i] for i in self.structure.body(scope, role) if i in self.problem.ops)
         return self.by_width(role, lambda warps: skew_cycles(ops, warps))
 
     def child_cycles(self, scope_id: str) -> Expr:
@@ -110,22 +112,29 @@ def nominal_trips(scope: Scope) -> int:
 def default_warps(problem: WarpProblem, structure: Structure, role: str) -> int:
     """Warps that a role other than the consumer takes when no pin says otherwise.
 
-    One elected lane issues TMA and tcgen05 instructions, so one warp is enough; copies whose data passes through the
-    threads need a whole warpgroup.
+    One elected lane issues TMA and tcgen05 instructions, so one warp is enough, and thread-local scalars (the place of a
+    persistent block's scheduler) are every thread's own; copies whose data passes through the threads need a whole warpgroup.
     """
-    for op_id, roles in structure.placement.items():
-        op = problem.ops[op_id]
-        simt = op.kind not in (OpKind.TMA_LOAD, OpKind.TMA_STORE, OpKind.BIND, OpKind.WAIT)
-        simt = simt and not (op.gemm and op.gemm.c_memory is Memory.TENSOR)
-        if role in roles and (simt or op.through_registers):
-            return WARPGROUP
-    return 1
+    mine = [structure.ops[op_id] for op_id, roles in structure.placement.items() if role in roles]
+    if any(op.gemm is not None and op.gemm.c_memory is Memory.TENSOR for op in mine):
+        return 1
+    return WARPGROUP if any(works_with_threads(problem, op) for op in mine) else 1
+
+
+def works_with_threads(problem: WarpProblem, op: Op) -> bool:
+    """Whether an operation's data passes through the registers of its role's threads, so that more of them are faster."""
+    if op.through_registers:
+        return True
+    if op.kind in (OpKind.TMA_LOAD, OpKind.TMA_STORE, OpKind.BIND, OpKind.WAIT):
+        return False
+    touched = {problem.graph.buffer(access.buffer).memory for access in (*op.reads, *op.writes)}
+    return bool(touched - {Memory.LOCAL})
 
 
 def largest_depth(problem: WarpProblem, structure: Structure, index: int) -> int:
     """Most versions the search offers for a channel: never more than there are iterations, and what a pin asks for."""
     channel = structure.channels[index]
-    pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer]
+    pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer and not channel.encloses]
     iterations: int | None = 1
     current: str | None = channel.scope
     while current is not None and current != ROOT:
@@ -215,6 +224,7 @@ def _declare_roles(enc: Encoding) -> None:
 
 def _declare_channels(enc: Encoding) -> None:
     problem, structure, model = enc.problem, enc.structure, enc.model
+    nested = {channel.buffer for channel in structure.channels if channel.encloses}
     for index, channel in enumerate(structure.channels):
         most = largest_depth(problem, structure, index)
         depth = model.integer(f"depth of {channel.buffer} in {channel.scope}", 1, most)
@@ -226,9 +236,12 @@ def _declare_channels(enc: Encoding) -> None:
         for other, earlier in enumerate(structure.channels[:index]):
             same = (earlier.scope, earlier.producer, earlier.consumer, earlier.buffer != channel.buffer)
             alike = same == (channel.scope, channel.producer, channel.consumer, True)
+            alike = alike and not nested & {earlier.buffer, channel.buffer}
             if alike and not _loop_between(problem, structure, earlier, channel):
                 enc.merged[other, index] = model.boolean(f"{earlier.buffer} and {channel.buffer} share a pipeline")
         _declare_lead(enc, index)
+    for buffer in dict.fromkeys(channel.buffer for channel in structure.channels):
+        enc.versions_is[buffer] = _versions(enc, buffer)
     for (first, second), literal in enc.merged.items():
         for third in range(second + 1, len(structure.channels)):
             pair = [enc.merged.get((first, third)), enc.merged.get((second, third))]
@@ -236,6 +249,21 @@ def _declare_channels(enc: Encoding) -> None:
                 model.any_of([pair[1]], when=[literal, pair[0]])
                 model.any_of([pair[0]], when=[literal, pair[1]])
                 model.any_of([literal], when=[pair[0], pair[1]])
+
+
+def _versions(enc: Encoding, buffer: str) -> dict[int, Literal]:
+    """Literals for each number of versions of a buffer."""
+    levels = [enc.depth_is[n] for n, channel in enumerate(enc.structure.channels) if channel.buffer == buffer]
+    made = levels[0]
+    for deeper in levels[1:]:
+        products = sorted({n * m for n in made for m in deeper})
+        named = {product: enc.model.boolean(f"{product} versions of {buffer}") for product in products}
+        enc.model.exactly_one(list(named.values()))
+        for n, outer in made.items():
+            for m, inner in deeper.items():
+                enc.model.any_of([named[n * m]], when=[outer, inner])
+        made = named
+    return made
 
 
 def _loop_between(problem: WarpProblem, structure: Structure, one: Channel, other: Channel) -> bool:
@@ -293,7 +321,7 @@ def longest_iteration(problem: WarpProblem, structure: Structure, scope: Scope) 
                 child = problem.scopes[item]
                 total += nominal_trips(child) * longest_iteration(problem, structure, child)
             else:
-                op = problem.ops[item]
+                op = structure.ops[item]
                 total += stream_cycles(op, narrow) + arrival_cycles(problem, op, narrow)
                 total += sum(use.cycles for use in op.uses)
     return max(total, 1)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from solver.channels import PRIVATE_MEMORIES, loop_carried, path_to
-from solver.domain.kernel import Op
+from solver.domain.kernel import Memory, Op
 from solver.problem import WarpProblem
 
 __all__ = ["Peak", "peak_registers"]
@@ -38,7 +38,7 @@ def peak_registers(
     """
     threads = 32 * warps
     ranges = {name: _range(problem, program, name, spread) for name in _private(problem, program)}
-    sizes = {name: -(-problem.graph.buffer(name).registers_per_block // threads) for name in ranges}
+    sizes = {name: _per_thread(problem, name, threads) for name in ranges}
     best = Peak(0, "", ())
     for position, op in enumerate(program):
         live = {name: sizes[name] for name, (first, last) in ranges.items() if first <= position <= last}
@@ -53,6 +53,13 @@ def peak_registers(
             held = tuple((name, amount) for name, amount in live.items() if amount)
             best = Peak(total, op.id, (*held, ("addresses and temporaries", overhead.get(op.id, 0) - shared)))
     return best
+
+
+def _per_thread(problem: WarpProblem, name: str, threads: int) -> int:
+    """Registers of a buffer in one thread: a share of a fragment, but the whole of a thread's own scalar."""
+    buffer = problem.graph.buffer(name)
+    sharing = problem.graph.threads if buffer.memory is Memory.LOCAL else threads
+    return -(-buffer.registers_per_block // max(sharing, 1))
 
 
 def _private(problem: WarpProblem, program: Sequence[Op]) -> list[str]:

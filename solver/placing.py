@@ -1,18 +1,22 @@
 """Which role runs what: the rule, the user's pins over it, and statements that follow their users."""
 
+from collections.abc import Mapping
+
 from solver.channels import PRIVATE_MEMORIES
 from solver.domain.kernel import Memory, Op, OpKind
 from solver.domain.verdict import Conflict
 from solver.problem import CONSUMER, LOAD, MMA, ROLES, STORE, WarpProblem
 
-__all__ = ["place"]
+__all__ = ["place", "private_needs", "private_results"]
 
 
-def _rule(problem: WarpProblem, op: Op) -> str | None:
+def _rule(problem: WarpProblem, op: Op, staying: Mapping[str, str]) -> str | None:
     """The role that the rule gives an operation; None for statements that follow their users."""
     pinned = [pin.role for pin in problem.pins.placements if pin.op == op.id]
     if pinned:
         return pinned[0]
+    if op.id in staying:
+        return staying[op.id]
     if op.kind in (OpKind.TMA_LOAD, OpKind.ASYNC_LOAD):
         return LOAD
     if op.gemm is not None:
@@ -23,20 +27,24 @@ def _rule(problem: WarpProblem, op: Op) -> str | None:
     return None if op.kind is OpKind.BIND or (memories and memories <= PRIVATE_MEMORIES) else CONSUMER
 
 
-def place(problem: WarpProblem) -> tuple[dict[str, tuple[str, ...]], list[Conflict]]:
-    """Roles of every operation. Followers go where their scalars and private buffers are used, transitively."""
+def place(problem: WarpProblem, staying: Mapping[str, str]) -> tuple[dict[str, tuple[str, ...]], list[Conflict]]:
+    """Roles of every operation, and what contradicts itself in them.
+
+    ``staying`` gives the role of loads that cannot go to the load role (:mod:`solver.staying`). Followers go where their
+    scalars and private buffers are used, transitively.
+    """
     ops = problem.graph.ops
-    roles: dict[str, set[str]] = {op.id: {r} if (r := _rule(problem, op)) else set() for op in ops}
+    roles: dict[str, set[str]] = {op.id: {r} if (r := _rule(problem, op, staying)) else set() for op in ops}
     fixed = {op_id for op_id, where in roles.items() if where}
     producers: dict[str, list[Op]] = {}
     for op in ops:
-        for name in _private_results(problem, op):
+        for name in private_results(problem, op):
             producers.setdefault(name, []).append(op)
     changed = True
     while changed:
         changed = False
         for op in ops:
-            for name in _private_needs(problem, op):
+            for name in private_needs(problem, op):
                 for source in producers.get(name, ()):
                     if source.id not in fixed and not roles[op.id] <= roles[source.id]:
                         roles[source.id] |= roles[op.id]
@@ -46,14 +54,14 @@ def place(problem: WarpProblem) -> tuple[dict[str, tuple[str, ...]], list[Confli
         where = roles[op.id] or {CONSUMER}
         if len(where) > 1 and not (op.replicable or op.kind is OpKind.BIND):
             message = (
-                f"{op.id} writes private storage that {' and '.join(sorted(where))} need, but it cannot run in more than one role: "
+                f"{op.id} writes private storage that {_list(where)} need, but it cannot run in more than one role: "
                 "it touches storage of the whole block"
             )
             conflicts.append(Conflict("hand_offs", message, "place its users in one role", op.id))
             where = {CONSUMER} if CONSUMER in where else {min(where, key=ROLES.index)}
         roles[op.id] = where
     for op in ops:
-        for name in _private_needs(problem, op):
+        for name in private_needs(problem, op):
             for source in producers.get(name, ()):
                 missing = sorted(roles[op.id] - roles[source.id])
                 if missing and not name.startswith("$") and name in {access.buffer for access in op.reads}:
@@ -65,12 +73,14 @@ def place(problem: WarpProblem) -> tuple[dict[str, tuple[str, ...]], list[Confli
     return {op.id: tuple(sorted(roles[op.id], key=ROLES.index)) for op in ops}, conflicts
 
 
-def _private_results(problem: WarpProblem, op: Op) -> set[str]:
+def private_results(problem: WarpProblem, op: Op) -> set[str]:
+    """Private buffers that an operation writes and, with a ``$`` in front, the scalar that it binds."""
     names = {a.buffer for a in op.writes if problem.graph.buffer(a.buffer).memory in PRIVATE_MEMORIES}
     return names | ({f"${op.binds}"} if op.binds else set())
 
 
-def _private_needs(problem: WarpProblem, op: Op) -> set[str]:
+def private_needs(problem: WarpProblem, op: Op) -> set[str]:
+    """Private buffers that an operation touches and, with a ``$`` in front, the scalars that it uses."""
     touched = {a.buffer for a in (*op.reads, *op.writes)}
     names = {name for name in touched if problem.graph.buffer(name).memory in PRIVATE_MEMORIES}
     return names | {f"${scalar}" for scalar in op.uses_scalars}

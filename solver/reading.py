@@ -12,6 +12,7 @@ from solver.channels import path_to
 from solver.domain.kernel import ROOT, Op
 from solver.domain.schedule import OpRef, Pipeline, Role, Sync, SyncKind, WarpSchedule
 from solver.problem import WarpProblem
+from solver.staying import LOADS, plain_copy
 
 __all__ = ["Entry", "Reading", "Span"]
 
@@ -76,6 +77,18 @@ class Reading:
                 if isinstance(instruction, Sync):
                     found.setdefault(instruction.pipeline, scope)
         return found
+
+    @cached_property
+    def ops(self) -> dict[str, Op]:
+        """Operations by id as they run: a load into a buffer that no pipeline protects is a plain copy."""
+        protected = {name for pipeline in self.schedule.pipelines for name in pipeline.buffers}
+        percent = self.problem.device.load_latency_percent
+        return {
+            op.id: plain_copy(op, percent)
+            if op.kind in LOADS and not protected & {access.buffer for access in op.writes}
+            else op
+            for op in self.problem.graph.ops
+        }
 
     def protecting(self, buffer: str) -> tuple[Pipeline, ...]:
         """Pipelines of a buffer, outermost scope first."""
@@ -165,7 +178,7 @@ class Reading:
             if instruction.id in self.problem.scopes:
                 ordered += self.order(role, instruction.id)
             elif instruction.id in self.problem.ops:
-                ordered.append(self.problem.ops[instruction.id])
+                ordered.append(self.ops[instruction.id])
         return ordered
 
     def body(self, scope: str, role: str) -> tuple[str, ...]:

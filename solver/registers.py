@@ -1,12 +1,12 @@
 """Registers of a block and its roles: what the launch gives, what a role keeps after reallocation, what its program needs."""
 
 from solver.channels import source_order
-from solver.domain.kernel import ROOT, Memory, Op, OpKind
-from solver.encoding import default_warps
+from solver.domain.kernel import ROOT, Memory, Op
+from solver.encoding import default_warps, works_with_threads
 from solver.liveness import Peak, peak_registers
 from solver.problem import CONSUMER, WarpProblem
 from solver.reading import Reading
-from solver.structure import structure_of
+from solver.structure import Structure, structure_of
 from solver.wgmma import WARPGROUP, instruction_registers
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "instruction_floor",
     "least_budgets",
     "need",
+    "program_of",
 ]
 
 THREADS_PER_GROUP = 128
@@ -23,8 +24,6 @@ PRODUCT_OVERHEAD = 26
 OTHER_OVERHEAD = 16
 THROUGH_REGISTERS = 40
 """Least budget of a role whose threads move data themselves: the minimum of 24 plus addresses and a vector in flight."""
-
-_ELECTED = (OpKind.TMA_LOAD, OpKind.TMA_STORE, OpKind.BIND, OpKind.WAIT)
 
 
 def budgets(reading: Reading) -> tuple[int, ...]:
@@ -46,21 +45,26 @@ def entry_registers(reading: Reading) -> int:
     return min(cap, largest) if largest > 0 else cap
 
 
-def is_elected(op: Op) -> bool:
-    """Whether one elected lane does the operation, so that the other threads need no registers for it."""
-    if op.through_registers:
-        return False
-    return op.kind in _ELECTED or (op.gemm is not None and op.gemm.c_memory is Memory.TENSOR)
+def is_elected(problem: WarpProblem, op: Op) -> bool:
+    """Whether one elected lane does the operation, or each thread for itself: none holds a part of a tile for it."""
+    if op.gemm is not None and op.gemm.c_memory is Memory.TENSOR:
+        return not op.through_registers
+    return not works_with_threads(problem, op)
 
 
 def need(problem: WarpProblem, program: list[Op], warps: int, spread: frozenset[str]) -> Peak:
     """Registers per thread that a role's program needs."""
-    overhead = {op.id: PRODUCT_OVERHEAD if op.gemm else OTHER_OVERHEAD for op in program if not is_elected(op)}
+    overhead = {op.id: PRODUCT_OVERHEAD if op.gemm else OTHER_OVERHEAD for op in program if not is_elected(problem, op)}
     peak = peak_registers(problem, program, warps, overhead, spread)
     if overhead and peak.registers < THROUGH_REGISTERS:
         first = next(iter(overhead))
         return Peak(THROUGH_REGISTERS, first, (("a role whose threads move data", THROUGH_REGISTERS),))
     return peak
+
+
+def program_of(problem: WarpProblem, structure: Structure, role: str) -> list[Op]:
+    """A role's operations in source order, as they run in this structure."""
+    return [structure.ops[op.id] for op in source_order(problem, ROOT) if role in structure.placement[op.id]]
 
 
 def instruction_floor(program: list[Op], warps: int) -> int:
@@ -75,7 +79,7 @@ def least_budgets(problem: WarpProblem) -> tuple[tuple[str, int, int], ...]:
     found = []
     for role in structure.roles:
         warps = WARPGROUP * groups if role == CONSUMER else default_warps(problem, structure, role)
-        program = [op for op in source_order(problem, ROOT) if role in structure.placement[op.id]]
+        program = program_of(problem, structure, role)
         least = max(need(problem, program, warps, frozenset()).registers, device.setmaxnreg_minimum)
         step = max(device.setmaxnreg_step, 1)
         pinned = [pin.registers_per_thread for pin in problem.pins.roles if pin.role == role]

@@ -2,30 +2,41 @@
 
 The placement rule is simple: TMA and cp.async loads go to the load role, tensor-memory products to the MMA role, TMA
 stores to the store role when one is wanted, everything else to the consumer. Statements that only write private storage
-(scalar binds above all) go to every role that needs their result. Pins override the rule, operation by operation.
+(scalar binds above all) go to every role that needs their result. Loads whose buffer no pipeline can hand over stay with
+the role that uses it (:mod:`solver.staying`). Pins override the rule, operation by operation.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from solver.channels import Channel, channel_of
+from solver.channels import Channel, channels_of
+from solver.domain.kernel import Op
 from solver.domain.verdict import Conflict
 from solver.placing import place
 from solver.problem import ROLES, WarpProblem
+from solver.staying import LOADS, loads_that_stay, plain_copy
 
 __all__ = ["Structure", "structure_of"]
 
 
 @dataclass(frozen=True)
 class Structure:
-    """The placement and its consequences. ``conflicts`` says why no schedule with this placement can exist."""
+    """The placement and its consequences. ``conflicts`` says why no schedule with this placement can exist.
+
+    ``ops`` are the operations as they run in it: a load in no pipeline is a plain copy. ``stayed`` says for each load that
+    the rule could not give to the load role why it could not.
+    """
 
     roles: tuple[str, ...]
     placement: Mapping[str, tuple[str, ...]]
     bodies: Mapping[tuple[str, str], tuple[str, ...]]
     channels: tuple[Channel, ...]
     conflicts: tuple[Conflict, ...]
+    ops: Mapping[str, Op]
+    plain: frozenset[str] = frozenset()
+    """Loads that run as plain copies."""
+    stayed: tuple[Conflict, ...] = ()
 
     def body(self, scope: str, role: str) -> tuple[str, ...]:
         """Items of a scope that a role runs, in source order."""
@@ -38,8 +49,16 @@ class Structure:
 
 @lru_cache(maxsize=64)
 def _cached(digest: str, problem: "_Keyed") -> Structure:
-    placement, conflicts = place(problem.problem)
-    return _structure(problem.problem, placement, conflicts)
+    staying: dict[str, str] = {}
+    stayed: list[Conflict] = []
+    while True:
+        placement, conflicts = place(problem.problem, staying)
+        structure = _structure(problem.problem, placement, conflicts)
+        more = loads_that_stay(problem.problem, placement, list(structure.conflicts))
+        if not more:
+            return replace(structure, stayed=tuple(stayed))
+        stayed += structure.conflicts
+        staying |= more
 
 
 class _Keyed:
@@ -77,16 +96,23 @@ def _structure(problem: WarpProblem, placement: dict[str, tuple[str, ...]], conf
         enter(scope.id)
     channels: list[Channel] = []
     for buffer in problem.graph.buffers:
-        found = channel_of(problem, buffer, placement)
-        if isinstance(found, Channel):
-            channels.append(found)
-        elif found is not None:
+        found = channels_of(problem, buffer, placement)
+        if isinstance(found, Conflict):
             conflicts.append(found)
+        else:
+            channels += found
     used = {role for roles in placement.values() for role in roles}
+    handed = {channel.buffer for channel in channels}
+    percent = problem.device.load_latency_percent
+    loads = [op for op in problem.graph.ops if op.kind in LOADS]
+    plain = {op.id for op in loads if not handed & {access.buffer for access in op.writes}}
+    ops = {op.id: plain_copy(op, percent) if op.id in plain else op for op in problem.graph.ops}
     return Structure(
         roles=tuple(role for role in ROLES if role in used),
         placement=placement,
         bodies=bodies,
         channels=tuple(channels),
         conflicts=tuple(conflicts),
+        ops=ops,
+        plain=frozenset(plain),
     )

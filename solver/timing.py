@@ -163,7 +163,7 @@ def _event_graph(reading: Reading, scope: str, known: dict[str, LoopTime]) -> tu
 def _stream(reading: Reading, role: str, item: str, known: dict[str, LoopTime]) -> int:
     if item in reading.problem.scopes:
         return _child(reading, item, known)
-    return stream_cycles(reading.problem.ops[item], reading.roles[role].warps)
+    return stream_cycles(reading.ops[item], reading.roles[role].warps)
 
 
 def _child(reading: Reading, item: str, known: dict[str, LoopTime]) -> int:
@@ -172,7 +172,7 @@ def _child(reading: Reading, item: str, known: dict[str, LoopTime]) -> int:
 
 
 def _skew(reading: Reading, scope: str, role: str) -> int:
-    ops = tuple(reading.problem.ops[item] for item in reading.body(scope, role) if item in reading.problem.ops)
+    ops = tuple(reading.ops[item] for item in reading.body(scope, role) if item in reading.problem.ops)
     return skew_cycles(ops, reading.roles[role].warps)
 
 
@@ -182,7 +182,7 @@ def _result_edges(reading: Reading, scope: str, role: str) -> list[Edge]:
         Edge(
             (role, at[ordering.first]),
             (role, at[ordering.second]),
-            arrival_cycles(reading.problem, reading.problem.ops[ordering.first], reading.roles[role].warps),
+            arrival_cycles(reading.problem, reading.ops[ordering.first], reading.roles[role].warps),
             ordering.distance,
         )
         for ordering in orderings(reading.problem, reading, scope, role)
@@ -209,7 +209,7 @@ def _ring_edges(
         if entry.item and acquire[1] < entry.position < commit[1]:
             if not reading.touched(entry.item, producer) & buffers:
                 continue
-            op = reading.problem.ops.get(entry.item)
+            op = reading.ops.get(entry.item)
             warps = reading.roles[producer].warps
             cycles = _child(reading, entry.item, known) if op is None else arrival_cycles(reading.problem, op, warps)
             found.append(Edge((producer, entry.position), wait, cycles + filled_late + latency, 0))

@@ -33,6 +33,7 @@ from solver.simulate import BASELINES, Simulation, forecast_baseline, simulate
 from solver.simulate.machine import machine
 from solver.simulate.registers import role_registers
 from solver.solve import solve
+from solver.structure import structure_of
 from solver.verify import verify
 
 __all__ = ["Variant", "propose", "propose_family"]
@@ -100,8 +101,8 @@ def propose_family(
         PinError: a pin names nothing in a kernel, or two pins contradict each other by themselves.
         ProfileError: the profile lacks a number that every schedule depends on.
     """
-    spaces = [space_of(graph) for _, graph in variants]
     problems = [close_problem(graph, profile, pins) for _, graph in variants]
+    spaces = [space_of(problem.graph, structure_of(problem).plain) for problem in problems]
     ranked, beyond = _rank(spaces, problems, profile)
     rejected = [
         replace(_too_large(spaces[index], structure, profile), params=dict(variants[index][0]), variant=index)

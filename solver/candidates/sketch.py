@@ -39,7 +39,8 @@ def sketch(space: Space, structure: Structure, problem: WarpProblem) -> WarpSche
     homes: dict[str, str] = {}
     for channels in _groups(placed.channels, structure, space):
         names = tuple(channel.buffer for channel in channels)
-        depth = min(1 if channel.carried else structure.depth(channel.buffer) for channel in channels)
+        single = [channel for channel in channels if channel.carried or channel.encloses]
+        depth = 1 if single else min(structure.depth(channel.buffer) for channel in channels)
         pipeline = Pipeline("_".join(channel.name for channel in channels), names, depth)
         pipelines.append(pipeline)
         producers[pipeline.name] = channels[0].producer
@@ -54,7 +55,7 @@ def _groups(channels: tuple[Channel, ...], structure: Structure, space: Space) -
     found: dict[tuple[object, ...], list[Channel]] = {}
     for channel in channels:
         readers = tuple(op.id for op in space.graph.ops if any(a.buffer == channel.buffer for a in op.reads))
-        merges = structure.merged and channel.scope != ROOT and channel.buffer in depths
+        merges = structure.merged and channel.scope != ROOT and channel.buffer in depths and not channel.encloses
         key = (
             (channel.scope, channel.producer, channel.consumer, *readers) if merges else (channel.buffer, channel.scope)
         )

@@ -4,7 +4,7 @@ A structure is what an engineer would say of a schedule: how many consumer warpg
 each, how deep, who stores, how registers are split, whether iterations overlap inside a role. The solver fills in the rest.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from solver.domain import (
@@ -18,6 +18,7 @@ from solver.domain import (
     RolePin,
     ScopeKind,
 )
+from solver.staying import LOADS
 from solver.wgmma import WARPGROUP, partition
 
 __all__ = ["Space", "Structure", "register_splits", "space_of"]
@@ -128,10 +129,10 @@ class Space:
             yield replace(structure, overlapped=True)
 
 
-def space_of(graph: KernelGraph) -> Space:
-    """The space of a kernel graph."""
+def space_of(graph: KernelGraph, plain: Collection[str] = ()) -> Space:
+    """The space of a kernel graph; ``plain`` names loads that no pipeline can take (:mod:`solver.staying`)."""
     loops = [scope for scope in graph.scopes if scope.kind is not ScopeKind.ROOT]
-    loads = [op for op in graph.ops if op.kind in (OpKind.TMA_LOAD, OpKind.ASYNC_LOAD)]
+    loads = [op for op in graph.ops if op.kind in LOADS and op.id not in plain]
     loaded: dict[str, tuple[str, ...]] = {}
     for scope in loops:
         names = dict.fromkeys(

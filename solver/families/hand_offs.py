@@ -1,12 +1,14 @@
 """Storage that one role writes and another touches changes hands through a pipeline, in the scope where the two meet.
 
 TileLang emits no synchronisation and no message for a buffer outside every pipeline (rule book 1.14.4 and 1.14.5; the
-``TODO`` at ``auto_schedule.cc:21-24`` names it). Private storage never changes hands: each role has an instance of its own.
+``TODO`` at ``auto_schedule.cc:21-24`` names it). A span hands over everything that its producer did in it at once, so a buffer
+that is filled, used and filled again needs a span for each (TileLang checks no order between roles, rule book 1.5). Private
+storage never changes hands: each role has an instance of its own.
 """
 
-from solver.channels import PRIVATE_MEMORIES, item_in, meeting_scope, source_order
+from solver.channels import PRIVATE_MEMORIES, comes_first, item_in, meeting_scope, source_order
 from solver.domain.kernel import ROOT, Memory, Op, ScopeKind
-from solver.domain.schedule import Sync
+from solver.domain.schedule import OpRef, Sync
 from solver.domain.verdict import Violation
 from solver.encoding import Encoding
 from solver.families.fact import Fact
@@ -47,6 +49,9 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     structure = structure_of(problem)
     notes = [f"{c.buffer} from {c.producer} to {c.consumer} in {_where(c.scope)}" for c in structure.channels]
     notes += [conflict.message for conflict in structure.conflicts]
+    if structure.plain:
+        held = f"{' and '.join(sorted(structure.plain))} run as plain copies of the role that uses them"
+        notes.append("; ".join([held, *dict.fromkeys(conflict.message for conflict in structure.stayed)]))
     return (Fact("buffers that change hands", len(structure.channels), None, "buffers", note="; ".join(notes)),)
 
 
@@ -99,6 +104,47 @@ def _check_pair(
     ):
         message = f"{other.id} uses the {buffer} of an earlier iteration of {scope}; a pipeline hands over this one's"
         found.append(Violation(NAME, "loop-carried-hand-off", message, buffer))
+        return
+    filling, using = (first, second) if producing else (second, first)
+    for pipeline in guarding:
+        _check_order(reading, pipeline.name, scope, buffer, filling, using, found)
+
+
+def _check_order(
+    reading: Reading,
+    pipeline: str,
+    scope: str,
+    buffer: str,
+    filling: tuple[Op, str],
+    using: tuple[Op, str],
+    found: list[Violation],
+) -> None:
+    """A use that comes before a fill in the source must be of an earlier span: a span hands over all of its fills at once."""
+    problem = reading.problem
+    fill, use = (_cycle(reading, pipeline, scope, op, role) for op, role in (filling, using))
+    if fill is None or use is None:
+        return
+    if comes_first(problem, filling[0], using[0]):
+        if use < fill:
+            message = (
+                f"{using[0].id} uses {buffer} in a span of {pipeline} before the one in which {filling[0].id} fills it"
+            )
+            found.append(Violation(NAME, "used-before-filled", message, buffer))
+    elif fill <= use:
+        message = (
+            f"{using[0].id} uses {buffer} before {filling[0].id} touches it again, "
+            f"but {pipeline} hands over the value after both"
+        )
+        found.append(Violation(NAME, "refilled-before-use", message, buffer))
+
+
+def _cycle(reading: Reading, pipeline: str, scope: str, op: Op, role: str) -> int | None:
+    """Which of the role's spans of a pipeline in this scope an operation is in; None when in none."""
+    item = item_in(reading.problem, scope, op)
+    body = reading.bodies.get((scope, role), ())
+    places = [n for n, entry in enumerate(body) if isinstance(entry, OpRef) and entry.id == item]
+    spans = [span for span in reading.spans(scope, role) if span.pipeline == pipeline]
+    return next((n for n, span in enumerate(spans) if places and span.opened < places[0] < span.close), None)
 
 
 def _sides(reading: Reading, pipeline: str, scope: str) -> set[tuple[str, bool]]:

@@ -105,7 +105,7 @@ def life_cycles(problem: WarpProblem, channel: Channel, consumer_warps: int) -> 
         return consumer_warps if role == CONSUMER else default_warps(problem, structure, role)
 
     def ops(items: tuple[str, ...]) -> tuple[Op, ...]:
-        return tuple(problem.ops[item] for item in items if item in problem.ops)
+        return tuple(structure.ops[item] for item in items if item in problem.ops)
 
     body = {role: ops(structure.body(channel.scope, role)) for role in (channel.producer, channel.consumer)}
     filling, using = ops(channel.writes), ops(channel.reads)
@@ -122,7 +122,8 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     consumer_warps = widths[0] if widths else max(problem.graph.threads // 32, 4)
     for channel in structure_of(problem).channels:
         limit = 1 if channel.carried else iteration_limit(problem, channel.scope)
-        used = max([1, *(pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer)])
+        pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer and not channel.encloses]
+        used = max([1, *pinned])
         if reading is not None:
             inside = [p for p in reading.protecting(channel.buffer) if reading.scope_of[p.name] == channel.scope]
             used = inside[0].depth if inside else 1

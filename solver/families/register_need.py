@@ -6,14 +6,12 @@ spill at 168, 256 spill at 240. A role that moves data through its threads' regi
 (TileLang issue 359). ``R0 >= N/2 + 26`` or ptxas fails (C7602). Source: rule book 1.3; CUTLASS issue 2904.
 """
 
-from solver.channels import source_order
-from solver.domain.kernel import ROOT
 from solver.domain.verdict import Violation
 from solver.encoding import Encoding, default_warps
 from solver.families.fact import Fact
 from solver.problem import CONSUMER, WarpProblem
 from solver.reading import Reading
-from solver.registers import THREADS_PER_GROUP, entry_registers, instruction_floor, need
+from solver.registers import THREADS_PER_GROUP, entry_registers, instruction_floor, need, program_of
 from solver.structure import structure_of
 from solver.wgmma import WARPGROUP
 
@@ -25,7 +23,7 @@ def build(enc: Encoding) -> None:
     problem, model = enc.problem, enc.model
     blocks = problem.graph.min_blocks_per_sm
     for role in enc.structure.roles:
-        program = [op for op in source_order(problem, ROOT) if role in enc.structure.placement[op.id]]
+        program = program_of(problem, enc.structure, role)
         widths = {n: [literal] for n, literal in enc.width.items()} if role == CONSUMER else {0: []}
         staged = [scope.id for scope in enc.loops if enc.is_staged(scope.id, role)]
         for groups, guard in widths.items():
@@ -99,7 +97,7 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
         return tuple(facts)
     structure = structure_of(problem)
     for name in structure.roles:
-        program = [op for op in source_order(problem, ROOT) if name in structure.placement[op.id]]
+        program = program_of(problem, structure, name)
         groups = max(1, problem.graph.threads // THREADS_PER_GROUP)
         warps = WARPGROUP * groups if name == CONSUMER else default_warps(problem, structure, name)
         peak = need(problem, program, warps, frozenset())

@@ -41,8 +41,10 @@ def on_chip(enc: Encoding) -> Expr:
     """Bytes of all versions of all shared buffers, as an expression of the depths; also the second objective."""
     terms = []
     for buffer in shared_buffers(enc.problem):
-        channels = [n for n, c in enumerate(enc.structure.channels) if c.buffer == buffer.name]
-        versions = linear((1, enc.depth[channels[0]])) if channels else linear(constant=1)
+        counted = enc.versions_is.get(buffer.name)
+        versions = linear(constant=1)
+        if counted is not None:
+            versions = linear(*((count, literal.var) for count, literal in counted.items()))
         terms.append(aligned_bytes(buffer) * versions)
     return sum(terms, linear())
 
@@ -92,7 +94,7 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     channels = structure_of(problem).channels
     pinned = {pin.buffer: pin.depth for pin in problem.pins.depths}
     held = tuple((b.name, aligned_bytes(b) * pinned.get(b.name, 1)) for b in shared_buffers(problem))
-    pairs = sum(pinned.get(channel.buffer, 1) for channel in channels)
+    pairs = sum(1 if channel.encloses else pinned.get(channel.buffer, 1) for channel in channels)
     held = (*held, ("barriers", static_bytes(BARRIER_BYTES * pairs)))
     note = "the fewest versions that the pins allow" if pinned else "one version of each buffer"
     return (Fact("shared memory", sum(amount for _, amount in held), limit, "bytes", held, note),)

@@ -36,13 +36,11 @@ def build(enc: Encoding) -> None:
     for buffer in tensor_buffers(problem):
         lanes = prod(buffer.shape[:1])
         model.at_most(linear(constant=lanes), problem.device.tensor_lanes, note=f"{buffer.name} has {lanes} rows")
-        channels = [n for n, c in enumerate(enc.structure.channels) if c.buffer == buffer.name]
-        if not channels:
+        counted = enc.versions_is.get(buffer.name)
+        if counted is None:
             total += columns(problem, buffer, 1)
             continue
-        total += linear(
-            *((columns(problem, buffer, n), literal.var) for n, literal in enc.depth_is[channels[0]].items())
-        )
+        total += linear(*((columns(problem, buffer, n), literal.var) for n, literal in counted.items()))
     limit = problem.device.tensor_columns
     model.at_most(total, limit, note=f"tensor memory within {limit} columns")
 

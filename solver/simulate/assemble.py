@@ -4,7 +4,7 @@ This is what TileLang's own schedulers emit: every operation in source order, st
 before its first use in a body and closed just after its last one (0.1.15 wheel, role_based_scheduler.cc:813-896).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from solver.domain import (
     ROOT,
@@ -70,7 +70,17 @@ def assemble(
             if not items:
                 continue
             mine = [p for p in pipelines if home[p.name] == scope]
-            bodies.append(RoleBody(role.name, _body(graph, scope, items, placed, mine, producers, role.name)))
+            # What a consumer does in a loop with a pipeline of its own for the buffer is that pipeline's.
+            inner = {
+                (p.name, item)
+                for p in mine
+                for item in items
+                for q in pipelines
+                if producers[p.name] != role.name
+                and set(p.buffers) & set(q.buffers)
+                and _holds(graph, item, home[q.name])
+            }
+            bodies.append(RoleBody(role.name, _body(graph, scope, items, placed, mine, producers, role.name, inner)))
         programs.append(ScopeProgram(scope, tuple(bodies)))
     return WarpSchedule(num_warps, tuple(roles), tuple(pipelines), tuple(programs))
 
@@ -83,11 +93,13 @@ def _body(
     pipelines: Sequence[Pipeline],
     producers: Mapping[str, str],
     role: str,
+    inner: Set[tuple[str, str]],
 ) -> tuple[Instruction, ...]:
     before: dict[str, list[Sync]] = {}
     after: dict[str, list[Sync]] = {}
     for pipeline in pipelines:
         touching = items_touching(graph, scope, pipeline.buffers, placed)
+        touching = [item for item in touching if (pipeline.name, item) not in inner]
         if not touching:
             continue
         produces = producers[pipeline.name] == role
@@ -101,6 +113,15 @@ def _body(
         result.append(OpRef(item))
         result.extend(after.get(item, ()))
     return tuple(result)
+
+
+def _holds(graph: KernelGraph, item: str, scope: str) -> bool:
+    """Whether a loop scope is, or is inside of, this item."""
+    parents = {child.id: child.parent for child in graph.scopes}
+    current: str | None = scope
+    while current is not None and current != item:
+        current = parents[current]
+    return current == item and item in parents
 
 
 def _outermost_first(graph: KernelGraph) -> list[str]:

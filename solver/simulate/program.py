@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from solver.domain import ROOT, KernelGraph, Memory, Op, OpKind, OpRef, Pipeline, Role, Sync, SyncKind, WarpSchedule
 from solver.simulate.costs import Costs
-from solver.simulate.events import Arrive, Async, Barrier, Commit, Drain, Instruction, Mark, Run, Stream, Wait
+from solver.simulate.events import Arrive, Async, Barrier, Commit, Drain, Instruction, Job, Mark, Run, Stream, Wait
 from solver.simulate.events import Sync as ThreadSync
 from solver.simulate.loops import Loops
+from solver.staying import LOADS
 from solver.wgmma import WARPGROUP, partition
 
 __all__ = ["Program", "stages_of"]
@@ -93,8 +94,15 @@ class Program:
     def _width(self, role: Role) -> int:
         """Warpgroups of a role whose operations all threads share; a role that only issues bulk copies is one stream."""
         placed = {e.id for p in self.schedule.scopes for e in p.body(role.name) if isinstance(e, OpRef)}
-        works = any(op.kind in PARALLEL_KINDS and not self.costs.asynchronous(op) for op in self._ops(placed))
+        works = any(self._all_threads(op) for op in self._ops(placed))
         return max(1, role.warps // WARPGROUP) if works else 1
+
+    def _all_threads(self, op: Op) -> bool:
+        return self._plain(op) or (op.kind in PARALLEL_KINDS and not self.costs.asynchronous(op))
+
+    def _plain(self, op: Op) -> bool:
+        """Whether a load runs as a plain copy: no pipeline protects what it fills."""
+        return op.kind in LOADS and not self._pipeline(op)
 
     def _ops(self, ids: set[str]) -> list[Op]:
         return [op for op in self.graph.ops if op.id in ids]
@@ -162,6 +170,12 @@ class Program:
         if op.kind in (OpKind.BIND, OpKind.TASK):
             return
         machine = self.costs.machine
+        if self._plain(op):
+            yield Run(self.costs.thread_copy(op, streams, self.miss.get(op.id, 0.0)))
+            yield Async(Job(f"arrival {op.id}", (), tail=machine.copy_latency), op.id)
+            yield Drain(op.id, f"copy:{op.id}")
+            yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
+            return
         job = self.costs.of(op, streams, role.warps, self.miss.get(op.id, 0.0), self.spilled.get(role.name, 0))
         if self.costs.asynchronous(op):
             yield Async(job, self._pipeline(op))
@@ -191,4 +205,4 @@ class Program:
         for pipeline in self.schedule.pipelines:
             if any(access.buffer in pipeline.buffers for access in op.writes):
                 return pipeline.name
-        return "none"
+        return ""

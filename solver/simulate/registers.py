@@ -39,7 +39,9 @@ def live_fragments(graph: KernelGraph, ops: Sequence[Op], threads: int, spread: 
         GraphError: an operation names a buffer that the graph does not hold.
     """
     private = {b.name: b for b in graph.buffers if b.memory in (Memory.FRAGMENT, Memory.LOCAL)}
-    size = {name: -(-b.registers_per_block // threads) for name, b in private.items()}
+    # A fragment is spread over the role's threads; a scalar of a thread is its own, whatever the role's width.
+    sharing = {name: threads if b.memory is Memory.FRAGMENT else max(graph.threads, 1) for name, b in private.items()}
+    size = {name: -(-b.registers_per_block // sharing[name]) for name, b in private.items()}
     order = [op for op in graph.ops if op in ops]
     first: dict[str, int] = {}
     last: dict[str, int] = {}
@@ -69,6 +71,11 @@ def live_fragments(graph: KernelGraph, ops: Sequence[Op], threads: int, spread: 
     return peak
 
 
+def _holds_fragments(graph: KernelGraph, ops: Sequence[Op]) -> bool:
+    memories = {graph.buffer(access.buffer).memory for op in ops for access in (*op.reads, *op.writes)}
+    return Memory.FRAGMENT in memories
+
+
 def _carried(order: Sequence[Op], name: str) -> bool:
     """Whether a fragment's first access inside its loop is a read: its value comes from the iteration before."""
     for op in order:
@@ -86,7 +93,7 @@ def launch_registers(machine: Machine, threads: int, min_blocks: int, largest_bu
 
 
 def role_registers(graph: KernelGraph, machine: Machine, schedule: WarpSchedule) -> dict[str, Registers]:
-    """Need and budget of every role. A role with a matrix product or fragments needs its fragments and a base."""
+    """Need and budget of every role. A role with fragments needs them and a base, one with scalars only these."""
     threads = WARP * schedule.num_warps
     launch = launch_registers(
         machine, threads, graph.min_blocks_per_sm, max(role.registers_per_thread for role in schedule.roles)
@@ -105,6 +112,7 @@ def role_registers(graph: KernelGraph, machine: Machine, schedule: WarpSchedule)
             if len({entry.stage for entry in program.body(role.name) if entry.kind == "sync"}) > 1
         )
         fragments = live_fragments(graph, ops, WARP * role.warps, spread)
-        needed = fragments + machine.base_registers if fragments else 0
+        # A role with nothing but scalars of its own only issues; the least budget holds it (ptxas 13.0 spills nothing at 24).
+        needed = fragments + machine.base_registers if _holds_fragments(graph, ops) else fragments
         result[role.name] = Registers(needed, role.registers_per_thread or launch)
     return result

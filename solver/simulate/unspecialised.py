@@ -14,6 +14,7 @@ from solver.simulate.loops import Loops
 from solver.simulate.machine import Machine
 from solver.simulate.occupancy import ALIGNMENT, Footprint
 from solver.simulate.registers import Registers, launch_registers, live_fragments
+from solver.staying import LOADS
 
 __all__ = ["footprint_of", "registers_of", "streams_of"]
 
@@ -128,7 +129,7 @@ class _Writer:
                 yield Mark(scope, step)
 
     def _copies(self, op: Op) -> bool:
-        return op.kind in (OpKind.TMA_LOAD, OpKind.ASYNC_LOAD)
+        return op.kind in LOADS
 
     def _depth(self, load: Op) -> int:
         return max(1, *(self._versions.get(access.buffer, 1) for access in load.writes))

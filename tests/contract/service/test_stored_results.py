@@ -9,6 +9,7 @@ from service.db.base import now
 from service.db.models import StoredResult
 from service.results import repository
 from solver.domain import Fingerprint
+from solver.problem import CONSTRAINT_SET
 from tests.contract.service.test_claims import add_job
 
 
@@ -70,3 +71,12 @@ def test_stale_means_any_named_column_has_another_value(database: Database) -> N
     present = {"toolchain": ["toolchain"], "protocol": ["protocol"]}
     assert len(database.read(lambda s: repository.page(s, 10, stale=present))) == 2
     assert len(database.read(lambda s: repository.page(s, 10, stale={"toolchain": ["toolchain"]}))) == 1
+
+
+def test_results_of_an_older_constraint_set_are_stale_for_that_reason(database: Database) -> None:
+    job_id = database.write(add_job)
+    for name in ("cuda-warp/1", CONSTRAINT_SET):
+        database.write(lambda s: repository.keep_better(s, changed(job_id, {"constraint_set": name})))  # noqa: B023
+    present = {"constraint_set": [CONSTRAINT_SET]}
+    (old,) = database.read(lambda s: repository.page(s, 10, stale=present))
+    assert (old.constraint_set, old.toolchain) == ("cuda-warp/1", "toolchain")

@@ -858,6 +858,60 @@ def loads_around_loop() -> Any:
     return main
 
 
+def last_tile_again() -> Any:
+    m, n, k = 512, 512, 1024
+
+    @T.prim_func
+    def main(A: T.Tensor((m, k), T.bfloat16), B: T.Tensor((k, n), T.bfloat16), C: T.Tensor((4, m, n), T.float32)):
+        with T.Kernel(n // 128, m // 128, threads=128) as (bx, by):
+            As = T.alloc_shared((128, 64), T.bfloat16)
+            Bs = T.alloc_shared((64, 128), T.bfloat16)
+            acc = T.alloc_fragment((128, 128), T.float32)
+            for part in T.serial(4):
+                T.clear(acc)
+                for ko in T.Pipelined(k // 256, num_stages=2):
+                    T.copy(A[by * 128, part * 256 + ko * 64], As)
+                    T.copy(B[part * 256 + ko * 64, bx * 128], Bs)
+                    T.gemm(As, Bs, acc)
+                for i, j in T.Parallel(128, 128):
+                    acc[i, j] += As[i, j // 2] * Bs[i // 2, j]
+                T.copy(acc, C[part, by * 128, bx * 128])
+
+    return main
+
+
+def filled_twice() -> Any:
+    m, n, k = 512, 512, 1024
+
+    @T.prim_func
+    def main(A: T.Tensor((m, k), T.bfloat16), B: T.Tensor((k, n), T.bfloat16), C: T.Tensor((m, n), T.float32)):
+        with T.Kernel(n // 128, m // 128, threads=128) as (bx, by):
+            As = T.alloc_shared((128, 64), T.bfloat16)
+            Bs = T.alloc_shared((64, 128), T.bfloat16)
+            acc = T.alloc_fragment((128, 128), T.float32)
+            T.clear(acc)
+            for ko in T.Pipelined(k // 128, num_stages=2):
+                T.copy(A[by * 128, ko * 128], As)
+                T.copy(B[ko * 128, bx * 128], Bs)
+                T.gemm(As, Bs, acc)
+                T.copy(A[by * 128, ko * 128 + 64], As)
+                T.copy(B[ko * 128 + 64, bx * 128], Bs)
+                T.gemm(As, Bs, acc)
+            T.copy(acc, C[by * 128, bx * 128])
+
+    return main
+
+
+def thread_index() -> Any:
+    @T.prim_func
+    def main(X: T.Tensor((128,), T.float32), Y: T.Tensor((128,), T.float32)):
+        with T.Kernel(1, threads=128):
+            tx = T.get_thread_binding(0)
+            Y[tx] = X[tx] + T.float32(1)
+
+    return main
+
+
 FITTING: tuple[Factory, ...] = (
     persistent_gemm,
     persistent_for,
@@ -888,6 +942,8 @@ FITTING: tuple[Factory, ...] = (
     late_start,
     promoted_fp8,
     loads_around_loop,
+    last_tile_again,
+    filled_twice,
 )
 
 NOT_FITTING: dict[Factory, str] = {
@@ -901,4 +957,5 @@ NOT_FITTING: dict[Factory, str] = {
     printing: "foreign-call",
     two_kernels: "several-kernels",
     hand_specialised: "already-specialised",
+    thread_index: "thread-index-used",
 }

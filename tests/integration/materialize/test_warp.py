@@ -51,6 +51,7 @@ SOLVED = (
     ),
     *("causal_attention", "grouped_gemm", "guarded_copies", "cp_async_gemm", "gemv", "unrolled_stages", "shared_view"),
     *("named_statements", "local_variables", "late_start", "promoted_fp8", "loads_around_loop", "example_gemm_5"),
+    *("ring_by_hand", "two_loops", "last_tile_again", "filled_twice"),
 )
 """Kernels whose best schedule by the solver is put to TileLang as well."""
 

@@ -136,8 +136,15 @@ def test_tensor_memory_kernels_get_candidates_with_a_role_for_products() -> None
 
 
 def test_a_kernel_that_no_schedule_fits_says_why() -> None:
-    for graph in (kernels.too_many_accumulators(), kernels.rewrites_after_use()):
-        proposals = propose(graph, H200, count=2)
-        assert proposals.candidates == ()
-        assert all(isinstance(r.verdict, Infeasible) and r.verdict.conflicts for r in proposals.rejected)
-        assert proposals.rejected
+    proposals = propose(kernels.too_many_accumulators(), H200, count=2)
+    assert proposals.candidates == ()
+    assert all(isinstance(r.verdict, Infeasible) and r.verdict.conflicts for r in proposals.rejected)
+    assert proposals.rejected
+
+
+def test_a_ring_turned_by_hand_has_candidates_with_plain_copies() -> None:
+    proposals = propose(kernels.rewrites_after_use(), H200, count=2)
+    assert len(proposals.candidates) == 2
+    for candidate in proposals.candidates:
+        assert {name for pipeline in candidate.schedule.pipelines for name in pipeline.buffers} == {"Bs"}
+        assert candidate.structure["depth"].startswith("Bs=")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from solver.domain.kernel import KernelGraph, Memory, ScopeKind
-from solver.domain.pins import DepthPin, Pins, RolePin
+from solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin
 from solver.domain.profile import HardwareProfile
 from solver.domain.schedule import OpRef, Pipeline, Role, RoleBody, ScopeProgram, Sync, SyncKind, WarpSchedule
 from solver.domain.verdict import Infeasible, ProvenOptimal
@@ -15,6 +15,7 @@ from solver.problem import close_problem
 from solver.profiles import load_profile
 from solver.reading import Reading
 from solver.solve import solve
+from solver.structure import structure_of
 from solver.verify import verify, violations
 from tests import kernels
 from tests.kernels import Sketch
@@ -139,11 +140,49 @@ def nested_schedule(inner: int, outer: int) -> WarpSchedule:
 
 
 def test_nested_pipelines_multiply_their_versions() -> None:
-    """The search invents none, but judges them: versions are the product of both depths."""
+    """Versions are the product of both depths, on a schedule from anywhere."""
     problem = close_problem(nested(), H200)
     reading = Reading(problem, nested_schedule(3, 2))
     assert reading.versions("As") == 6
     assert dict(holders(reading))["As"] == 6 * 8192
     assert violations(problem, nested_schedule(3, 2)) == ()
     assert {v.rule for v in violations(problem, nested_schedule(6, 5))} == {"deeper-than-trips", "over-capacity"}
-    assert families(nested()) == {"hand_offs"}
+
+
+@pytest.mark.parametrize("engine", ["cpsat", "z3"])
+def test_the_search_nests_pipelines_where_the_last_tile_is_used_again(engine: str) -> None:
+    problem = close_problem(nested(), H200)
+    verdict = solve(problem, engine=engine)
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    reading = Reading(problem, verdict.schedule)
+    outer, inner = reading.protecting("As")
+    assert (reading.scope_of[outer.name], reading.scope_of[inner.name]) == ("outer", "inner")
+    assert inner.depth > 1
+    assert reading.versions("As") == outer.depth * inner.depth
+    # One role for both would load a tile only when the last one is used up.
+    pins = Pins(placements=(PlacementPin("next", "consumer"),))
+    alone = solve(close_problem(nested(), H200, pins), engine=engine)
+    assert isinstance(alone, ProvenOptimal)
+    assert alone.certificate.initiation_interval_cycles is not None
+    assert (verdict.certificate.initiation_interval_cycles or 0) < alone.certificate.initiation_interval_cycles / 4
+
+
+@pytest.mark.parametrize(("inner", "outer"), [(12, 2), (16, 1)])
+def test_nested_depths_share_what_memory_there_is(inner: int, outer: int) -> None:
+    """A pin fixes the inner depth; the outer one has what is left of 28 tiles, as a product and not as a sum."""
+    problem = close_problem(nested(), H200, Pins(depths=(DepthPin("As", inner),)))
+    verdict = solve(problem)
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    reading = Reading(problem, verdict.schedule)
+    assert [pipeline.depth for pipeline in reading.protecting("As")] == [outer, inner]
+    assert dict(holders(reading))["As"] == outer * inner * 8192
+
+
+def test_a_loop_that_may_not_run_nests_nothing() -> None:
+    """The last version is then one that nobody filled in this iteration."""
+    graph = nested()
+    scopes = tuple(replace(scope, trips=None) if scope.id == "inner" else scope for scope in graph.scopes)
+    structure = structure_of(close_problem(replace(graph, scopes=scopes), H200))
+    assert structure.plain == {"next"}

@@ -5,14 +5,16 @@ from dataclasses import replace
 import pytest
 
 from solver.channels import loop_carried
-from solver.domain.errors import PinError
+from solver.domain.errors import DocumentError, PinError
 from solver.domain.kernel import Access, KernelGraph, Memory
 from solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin
+from solver.domain.schedule import OpRef, Pipeline, Role, RoleBody, ScopeProgram, Sync, SyncKind, WarpSchedule
 from solver.domain.verdict import Infeasible, ProvenOptimal
-from solver.problem import WarpProblem, close_problem
+from solver.problem import CONSTRAINT_SET, WarpProblem, close_problem
 from solver.profiles import load_profile
 from solver.solve import solve
 from solver.structure import structure_of
+from solver.verify import violations
 from tests import kernels
 from tests.kernels import Sketch
 
@@ -24,8 +26,11 @@ def closed(graph: KernelGraph, **pins: object) -> WarpProblem:
     return close_problem(graph, H200, Pins(**pins))  # type: ignore[arg-type]  # pins by name
 
 
-def conflicts(graph: KernelGraph) -> list[str]:
-    return [conflict.message for conflict in structure_of(closed(graph)).conflicts]
+def reasons(graph: KernelGraph) -> list[str]:
+    """Why loads stay with the role that uses their buffer."""
+    structure = structure_of(closed(graph))
+    assert not structure.conflicts
+    return [conflict.message for conflict in structure.stayed]
 
 
 def test_loads_go_to_the_load_role_and_the_rest_to_the_consumer() -> None:
@@ -62,11 +67,23 @@ def test_tensor_memory_changes_hands_around_the_loop() -> None:
 
 def test_consume_then_refill_is_no_hand_off() -> None:
     """TileLang issue 2668: read-after-write across the back edge; depth 2 and more were silently wrong."""
-    (message,) = conflicts(kernels.rewrites_after_use())
+    (message,) = reasons(kernels.rewrites_after_use())
     assert "an iteration of k earlier" in message
-    verdict = solve(closed(kernels.rewrites_after_use()))
+    problem = closed(kernels.rewrites_after_use())
+    assert {structure_of(problem).placement[op] for op in ("first", "next")} == {("consumer",)}
+    assert structure_of(problem).placement["copy_b"] == ("load",)
+    verdict = solve(problem)
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    assert [pipeline.buffers for pipeline in verdict.schedule.pipelines] == [("Bs",)]
+
+
+def test_a_refill_that_the_user_gives_to_another_role_is_infeasible() -> None:
+    pins = (PlacementPin("first", "load"), PlacementPin("next", "load"))
+    verdict = solve(closed(kernels.rewrites_after_use(), placements=pins))
     assert isinstance(verdict, Infeasible)
-    assert [conflict.family for conflict in verdict.conflicts] == ["hand_offs"]
+    assert "hand_offs" in [conflict.family for conflict in verdict.conflicts]
+    assert any("an iteration of k earlier" in conflict.message for conflict in verdict.conflicts)
 
 
 def sibling_loops(names: tuple[str, str]) -> KernelGraph:
@@ -84,8 +101,46 @@ def sibling_loops(names: tuple[str, str]) -> KernelGraph:
 
 def test_sibling_loops_with_one_buffer_are_named() -> None:
     """TileLang issue 2309: the shared buffer was expanded once a loop and the compiler crashed."""
-    (message,) = conflicts(sibling_loops(("As", "As")))
+    (message,) = reasons(sibling_loops(("As", "As")))
     assert "changes hands in first and second" in message
+    verdict = solve(closed(sibling_loops(("As", "As"))))
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    assert [role.name for role in verdict.schedule.roles] == ["consumer"]
+
+
+def test_a_plain_copy_holds_its_role_until_the_data_is_there() -> None:
+    graph = sibling_loops(("As", "As"))
+    alone, shared = (solve(closed(g)) for g in (graph, sibling_loops(("As", "Bs"))))
+    assert isinstance(alone, ProvenOptimal)
+    assert isinstance(shared, ProvenOptimal)
+    copy, product = graph.op("copy_first"), graph.op("mma_first")
+    least = copy.latency_cycles + max(use.cycles for use in product.uses)
+    assert (alone.certificate.initiation_interval_cycles or 0) >= least
+    assert (shared.certificate.initiation_interval_cycles or 0) < least
+
+
+def test_a_load_that_needs_what_the_consumer_computes_stays_with_it() -> None:
+    """An index from shared memory that both use: its statement touches storage of the whole block and runs in one role."""
+    s = Sketch("gather", 128)
+    s.buffer("table", Memory.SHARED, (64,), "int32")
+    s.buffer("row", Memory.LOCAL, (1,), "int32")
+    s.buffer("As", Memory.SHARED, (64, 64))
+    s.buffer("acc", Memory.FRAGMENT, (64, 64), "float32")
+    s.load("load_table", "table")
+    s.fill("clear", "acc")
+    s.loop("k", 8)
+    s.each("pick", ["table"], ["row"], "k")
+    copy = s.load("copy_a", "As", "k")
+    s.ops[-1] = replace(copy, reads=(*copy.reads, Access("row", 4)))
+    s.gemm("mma", "As", "As", "acc", (64, 64, 64), "k")
+    s.each("shift", ["acc", "row"], ["acc"], "k")
+    graph = s.graph()
+    graph = replace(graph, ops=tuple(replace(op, replicable=op.id != "pick" and op.replicable) for op in graph.ops))
+    structure = structure_of(closed(graph))
+    assert structure.placement["copy_a"] == ("consumer",)
+    assert structure.placement["load_table"] == ("load",)
+    assert isinstance(solve(closed(graph)), ProvenOptimal)
 
 
 def test_sibling_loops_with_a_buffer_each_have_depths_of_their_own() -> None:
@@ -158,3 +213,75 @@ def test_a_problem_survives_its_json() -> None:
     again = WarpProblem.from_json(problem.to_json())
     assert again == problem
     assert again.digest == problem.digest
+
+
+def test_a_problem_of_an_older_constraint_set_is_refused() -> None:
+    text = closed(kernels.gemm()).to_json().replace(CONSTRAINT_SET, "cuda-warp/1")
+    with pytest.raises(DocumentError, match="cuda-warp/1") as refused:
+        WarpProblem.from_json(text)
+    assert (refused.value.code, refused.value.place) == ("document-schema", "/constraint_set")
+
+
+def filled_twice() -> KernelGraph:
+    """Filled, used, filled and used again in one iteration."""
+    s = Sketch("twice", 128)
+    s.buffer("As", Memory.SHARED, (64, 64))
+    s.buffer("acc", Memory.FRAGMENT, (64, 64), "float32")
+    s.fill("clear", "acc")
+    s.loop("k", 8)
+    for part in ("first", "second"):
+        s.load(f"copy_{part}", "As", "k")
+        s.gemm(f"mma_{part}", "As", "As", "acc", (64, 64, 64), "k")
+    return s.graph()
+
+
+def two_roles(load: str, consumer: str) -> WarpSchedule:
+    """The bodies of the loop in short: ``<`` and ``>`` open and close a span of the pipeline, words are operations."""
+
+    def body(text: str, opening: SyncKind, closing: SyncKind) -> tuple[OpRef | Sync, ...]:
+        syncs = {"<": Sync(opening, "ring"), ">": Sync(closing, "ring")}
+        return tuple(syncs.get(word) or OpRef(word) for word in text.split())
+
+    filling = body(load, SyncKind.PRODUCER_ACQUIRE, SyncKind.PRODUCER_COMMIT)
+    using = body(consumer, SyncKind.CONSUMER_WAIT, SyncKind.CONSUMER_RELEASE)
+    return WarpSchedule(
+        8,
+        (Role("consumer", 0, 4, 240), Role("load", 4, 5, 24)),
+        (Pipeline("ring", ("As",), 2),),
+        (
+            ScopeProgram(ROOT, (RoleBody("consumer", (OpRef("clear"), OpRef("k"))), RoleBody("load", (OpRef("k"),)))),
+            ScopeProgram("k", (RoleBody("consumer", using), RoleBody("load", filling))),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("load", "consumer", "rules"),
+    [
+        ("< copy_first copy_second >", "< mma_first mma_second >", {"refilled-before-use"}),
+        ("< copy_first > < copy_second >", "< mma_first > < mma_second >", set()),
+        (
+            "< copy_first > < copy_second >",
+            "< mma_second > < mma_first >",
+            {"refilled-before-use", "used-before-filled"},
+        ),
+    ],
+)
+def test_a_buffer_that_is_filled_again_needs_a_span_for_each_value(load: str, consumer: str, rules: set[str]) -> None:
+    """In one span the first product would read what the second copy brought: TileLang checks no order between roles."""
+    problem = closed(filled_twice())
+    found = {
+        violation.rule
+        for violation in violations(problem, two_roles(load, consumer))
+        if violation.family == "hand_offs"
+    }
+    assert found == rules
+
+
+def test_the_search_never_puts_two_values_into_one_span() -> None:
+    (message,) = set(reasons(filled_twice()))
+    assert "before copy_second touches it in the same iteration" in message
+    verdict = solve(closed(filled_twice()))
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    assert not verdict.schedule.pipelines
