@@ -314,7 +314,12 @@ def tell(
 @app.command()
 def worker(
     capabilities: Annotated[
-        str | None, typer.Option("--capabilities", help="Comma-separated, such as compile.cuda,solve; all by default.")
+        str | None,
+        typer.Option(
+            "--capabilities",
+            help="Comma-separated: solve, frontend, compile.cuda, compile.ascend, measure.PROFILE, or measure for every"
+            " device of this machine; all but measure by default.",
+        ),
     ] = None,
     slots: Annotated[int, typer.Option("--slots", min=1, help="Tasks at a time.")] = 1,
     name: Annotated[str, typer.Option("--name", help="For people.")] = "",
@@ -324,6 +329,35 @@ def worker(
     from warpwright.cli.worker import run_worker_command
 
     raise typer.Exit(run_worker_command(capabilities, slots, name, broker))
+
+
+workers = typer.Typer(help="List and drain the workers of a service.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(workers, name="workers")
+WorkerName = Annotated[str, typer.Argument(metavar="WORKER", help="As 'workers list' shows it.")]
+
+
+@workers.command("list")
+def workers_list(server: Server = None, token: Token = None, json: Json = False) -> None:
+    """List the workers with what they can do, their health and their last error."""
+    from warpwright.cli.workers import list_workers
+
+    raise typer.Exit(list_workers(server, token, as_json=json))
+
+
+@workers.command("drain")
+def workers_drain(worker: WorkerName, server: Server = None, token: Token = None) -> None:
+    """Let a worker end what it does and take nothing new."""
+    from warpwright.cli.workers import drain_worker
+
+    raise typer.Exit(drain_worker(worker, server, token, on=True))
+
+
+@workers.command("resume")
+def workers_resume(worker: WorkerName, server: Server = None, token: Token = None) -> None:
+    """Let a drained worker take tasks again."""
+    from warpwright.cli.workers import drain_worker
+
+    raise typer.Exit(drain_worker(worker, server, token, on=False))
 
 
 tokens = typer.Typer(help="Make, list and revoke access tokens.", no_args_is_help=True, rich_markup_mode=None)

@@ -15,6 +15,7 @@ from service.pages import Page
 from service.profiles.schemas import ProfileSummary, ProfileUpload, ProfileView
 from service.results.schemas import LookupAnswer, LookupRequest, RefreshAnswer, RefreshRequest, ResultView
 from service.solve.schemas import SolveAnswer, SolveRequest
+from service.workers.schemas import WorkerView
 from warpwright.client import calls
 from warpwright.client.calls import Call
 from warpwright.client.sse import EventLines
@@ -237,3 +238,17 @@ class AsyncClient:
     async def profile(self, name: str) -> ProfileView:
         """A hardware profile with every number."""
         return await self.send(calls.profile(name))
+
+    async def workers(self) -> AsyncIterator[WorkerView]:
+        """All workers that ever reported, those that fell silent included."""
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.workers(cursor))
+            for item in page.items:
+                yield item
+            if (cursor := page.next) is None:
+                return
+
+    async def drain(self, worker: str, *, on: bool = True) -> WorkerView:
+        """Lets a worker end what it does and take nothing new; ``on=False`` takes that back."""
+        return await self.send(calls.drain(worker, on))

@@ -18,6 +18,7 @@ from service.pages import Page
 from service.profiles.schemas import ProfileSummary, ProfileUpload, ProfileView
 from service.results.schemas import LookupAnswer, LookupRequest, RefreshAnswer, RefreshRequest, ResultView
 from service.solve.schemas import SolveAnswer, SolveRequest
+from service.workers.schemas import WorkerView
 from solver.domain import digest_bytes
 from warpwright.errors import ServerError
 
@@ -195,3 +196,13 @@ def profiles(cursor: str | None) -> Call[Page[ProfileSummary]]:
 def profile(name: str) -> Call[ProfileView]:
     """A profile with every number."""
     return Call("GET", f"/v1/profiles/{quote(name, safe=':')}", model(ProfileView))
+
+
+def workers(cursor: str | None) -> Call[Page[WorkerView]]:
+    """A page of workers."""
+    return Call("GET", "/v1/workers", page(WorkerView), params={"cursor": cursor})
+
+
+def drain(worker: str, on: bool) -> Call[WorkerView]:
+    """Let a worker end what it does and take nothing new, or take that back."""
+    return Call("POST", f"/v1/workers/{quote(worker, safe='@:')}:drain", model(WorkerView), params={"on": on})

@@ -14,6 +14,7 @@ from service.pages import Page
 from service.profiles.schemas import ProfileSummary, ProfileUpload, ProfileView
 from service.results.schemas import LookupAnswer, LookupRequest, RefreshAnswer, RefreshRequest, ResultView
 from service.solve.schemas import SolveAnswer, SolveRequest
+from service.workers.schemas import WorkerView
 from warpwright.client import calls
 from warpwright.client.calls import Call
 from warpwright.client.sse import EventLines
@@ -231,3 +232,16 @@ class Client:
     def profile(self, name: str) -> ProfileView:
         """A hardware profile with every number."""
         return self.send(calls.profile(name))
+
+    def workers(self) -> Iterator[WorkerView]:
+        """All workers that ever reported, those that fell silent included."""
+        cursor: str | None = None
+        while True:
+            page = self.send(calls.workers(cursor))
+            yield from page.items
+            if (cursor := page.next) is None:
+                return
+
+    def drain(self, worker: str, *, on: bool = True) -> WorkerView:
+        """Lets a worker end what it does and take nothing new; ``on=False`` takes that back."""
+        return self.send(calls.drain(worker, on))

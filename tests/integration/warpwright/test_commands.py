@@ -169,3 +169,21 @@ def test_a_worker_with_an_unknown_capability_names_those_there_are(run: Command)
     assert run("worker", "--capabilities", "compile.cuda,compile.none") == ExitCode.BAD_INPUT
     assert "compile.none" in run.err
     assert "compile.cuda" in run.err
+
+
+def test_workers_are_listed_drained_and_resumed(run: Command, server: RunningService) -> None:
+    report = {"capabilities": ["solve", "measure.h200"], "devices": [{"name": "NVIDIA H200"}], "tasks_done": 7}
+    error = {"code": "Raised", "message": "no disk"}
+    server.client.put("/v1/workers/w1@rack", json={**report, "last_error": error}).raise_for_status()
+    there = ("--server", server.url)
+    assert run("workers", "list", *there) == ExitCode.OK
+    assert {"w1@rack", "working", "7"} <= set(run.out.split())
+    assert run("workers", "drain", "w1@rack", *there) == ExitCode.OK
+    assert run.out == "w1@rack is draining\n"
+    assert run("workers", "list", *there, "--json") == ExitCode.OK
+    (worker,) = json.loads(run.out)["workers"]
+    assert (worker["id"], worker["draining"], worker["last_error"]) == ("w1@rack", True, error)
+    assert run("workers", "resume", "w1@rack", *there) == ExitCode.OK
+    assert run.out == "w1@rack is working\n"
+    assert run("workers", "drain", "nobody@rack", *there) == ExitCode.REFUSED
+    assert "worker-unknown" in run.err
