@@ -61,6 +61,14 @@
     function select() { window.getSelection().selectAllChildren(text); button.textContent = "selected: press Ctrl and C"; }
     if (navigator.clipboard) { navigator.clipboard.writeText(text.textContent).then(done, select); } else { select(); }
   }
+  function failed(event) {
+    var box = event.detail.target, words = document.createElement("p");
+    words.className = "warn";
+    words.textContent = event.detail.xhr && event.detail.xhr.status ? "The server could not answer this part (" + event.detail.xhr.status + ")." : "The server did not answer; is it still running?";
+    box.replaceChildren(words);
+  }
+  document.addEventListener("htmx:responseError", failed);
+  document.addEventListener("htmx:sendError", failed);
   document.addEventListener("click", function (event) {
     var sorter = event.target.closest("[data-sort]"), copier = event.target.closest("[data-copy]"), table = sorter && sorter.closest("table[data-sortable]");
     if (table) { event.preventDefault(); sortRows(table, sorter.closest("th")); }
