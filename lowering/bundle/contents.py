@@ -8,7 +8,7 @@ from typing import Any
 
 from lowering.compile.result import CompiledKernel
 from lowering.measure.protocol import GPU_1, PROTOCOLS, Protocol
-from lowering.measure.runner import Job
+from lowering.measure.runner import Job, OtherSize
 from lowering.measure.session import job_document
 from lowering.measure.tasks import job_from
 from solver.domain.identity import digest_text
@@ -40,10 +40,10 @@ class Contents:
     notes: Mapping[str, str] = field(default_factory=dict)
 
     def kernels(self) -> list[CompiledKernel]:
-        """Every kernel that is in it, references and other shapes included."""
+        """Every kernel that is in it, references and other sizes included."""
         found = []
         for job in self.jobs:
-            pairs = [(job.kernel, job.reference), *job.also]
+            pairs = [(job.kernel, job.reference), *((other.kernel, other.reference) for other in job.also)]
             found += [kernel for pair in pairs for kernel in pair if kernel is not None]
         return found
 
@@ -103,5 +103,5 @@ def with_files(job: Job, folder: Path | None) -> Job:
         return replace(kernel, binary=name if folder is None else str(folder / name), source="")
 
     reference = moved(job.reference) if job.reference is not None else None
-    also = tuple((moved(kernel), moved(other)) for kernel, other in job.also)
+    also = tuple(OtherSize(other.name, moved(other.kernel), moved(other.reference)) for other in job.also)
     return replace(job, kernel=moved(job.kernel), reference=reference, also=also)

@@ -7,7 +7,7 @@ from lowering.measure.device import Conditions, DeviceFacts
 from lowering.measure.libraries import yardstick
 from lowering.measure.protocol import GPU_1, GPU_1_RESTED, PROTOCOLS, Protocol
 from lowering.measure.result import Measured, Rounds
-from lowering.measure.runner import Job
+from lowering.measure.runner import Job, OtherSize
 from lowering.measure.session import MeasureReport, measure_all
 from lowering.measure.statistics import Summary, Verdict
 
@@ -20,6 +20,7 @@ __all__ = [
     "Job",
     "MeasureReport",
     "Measured",
+    "OtherSize",
     "Protocol",
     "Rounds",
     "Summary",

@@ -12,11 +12,16 @@ __all__ = ["CheckReport", "check", "compare_outputs"]
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """Outcome of one check with one set of inputs. ``fault`` is empty when the outputs agree within the tolerance."""
+    """Outcome of one check with one set of inputs. ``fault`` is empty when the outputs agree within the tolerance.
+
+    ``size`` names another size than the tuned one, ``waves`` how often that one's grid fills the device.
+    """
 
     seed: int
     comparisons: tuple[Comparison, ...]
     fault: str = ""
+    size: str = ""
+    waves: float | None = None
 
 
 def check(

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lowering.compile.result import Argument, CompiledKernel
@@ -14,7 +14,16 @@ from lowering.measure.result import Measured, Rounds
 from lowering.measure.statistics import Summary, median, summary
 from lowering.outcome import Outcome, OutcomeKind
 
-__all__ = ["Job", "measure", "rounds"]
+__all__ = ["Job", "OtherSize", "measure", "rounds"]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSize:
+    """A job's schedule and its reference built for another size of the same kernel; ``name`` says which, for people."""
+
+    name: str
+    kernel: CompiledKernel
+    reference: CompiledKernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +31,15 @@ class Job:
     """One candidate: its build, the reference build of the same IR, and a time that no launch can beat (0: unknown).
 
     ``reference`` None: a library call that computes something else and is timed as a yardstick only, never a winner.
-    ``also`` holds builds of the same schedule for other shapes, with their references: checked, not timed, so that a
-    schedule that is right in one shape of waves only does not pass.
+    ``also`` holds builds of the same schedule for other sizes: checked, not timed, so that a schedule that is right in one
+    shape of waves only does not pass.
     """
 
     candidate: str
     kernel: CompiledKernel
     reference: CompiledKernel | None
     floor_ns: float = 0.0
-    also: tuple[tuple[CompiledKernel, CompiledKernel], ...] = ()
+    also: tuple[OtherSize, ...] = ()
 
 
 def measure(device: Device, job: Job, protocol: Protocol) -> Measured:
@@ -69,7 +78,11 @@ def measure(device: Device, job: Job, protocol: Protocol) -> Measured:
         checks = [check(device, kernel, reference, arguments, seed, protocol) for seed in protocol.seeds[:1]]
         if not checks[-1].fault:
             checks += [check(device, kernel, reference, arguments, seed, protocol) for seed in protocol.seeds[1:]]
-            checks += _other_shapes(device, job, protocol)
+        if _first_fault(checks) is None:
+            elsewhere = _other_sizes(device, job, protocol)
+            if isinstance(elsewhere, Outcome):
+                return end(elsewhere, checks)
+            checks += elsewhere
     except LaunchFailed as error:
         return end(Outcome(OutcomeKind.LAUNCH_FAILED, error.message, ("launch-failed",)))
     if (wrong := _first_fault(checks)) is not None:
@@ -227,16 +240,30 @@ def _load_reference(
     return loaded
 
 
-def _other_shapes(device: Device, job: Job, protocol: Protocol) -> list[CheckReport]:
-    reports = []
-    for kernel, reference in job.also:
-        loaded = device.load(kernel), device.load(reference)
-        reports.append(check(device, *loaded, kernel.arguments, protocol.seeds[0], protocol))
+def _other_sizes(device: Device, job: Job, protocol: Protocol) -> list[CheckReport] | Outcome:
+    """Checks at the other sizes with every seed, up to the first fault; an outcome when a reference fails there."""
+    reports: list[CheckReport] = []
+    for other in job.also:
+        arguments = other.kernel.arguments
+        reference = _load_reference(device, other.reference, arguments, protocol)
+        if isinstance(reference, Outcome):
+            return replace(reference, message=f"at {other.name}: {reference.message}")
+        kernel = device.load(other.kernel)
+        filled = waves(other.kernel, device.facts().multiprocessors)
+        for seed in protocol.seeds:
+            report = check(device, kernel, reference, arguments, seed, protocol)
+            reports.append(replace(report, size=other.name, waves=filled))
+            if report.fault:
+                return reports
     return reports
 
 
 def _first_fault(checks: Sequence[CheckReport]) -> str | None:
-    return next((f"{report.fault} (seed {report.seed})" for report in checks if report.fault), None)
+    """The first fault with its seed, and its size where that is not the tuned one."""
+    for report in checks:
+        if report.fault:
+            return f"{report.fault} (seed {report.seed}{f', at {report.size}' if report.size else ''})"
+    return None
 
 
 def _contended(*seen: Conditions) -> bool:

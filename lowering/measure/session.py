@@ -122,7 +122,10 @@ def job_document(job: Job) -> dict[str, Any]:
         "kernel": plain(job.kernel),
         "reference": plain(job.reference),
         "floor_ns": job.floor_ns,
-        "also": [[plain(kernel), plain(reference)] for kernel, reference in job.also],
+        "also": [
+            {"name": other.name, "kernel": plain(other.kernel), "reference": plain(other.reference)}
+            for other in job.also
+        ],
     }
 
 

@@ -8,7 +8,7 @@ from lowering.compile.result import from_document as kernel_from
 from lowering.measure.device import Device, DeviceMissing
 from lowering.measure.protocol import PROTOCOLS
 from lowering.measure.result import to_document
-from lowering.measure.runner import Job, measure, rounds
+from lowering.measure.runner import Job, OtherSize, measure, rounds
 from solver.domain.errors import DocumentError
 
 __all__ = ["job_from", "measure_device"]
@@ -45,7 +45,10 @@ def job_from(document: dict[str, Any]) -> Job:
         kernel=kernel_from(document["kernel"]),
         reference=kernel_from(reference) if reference else None,
         floor_ns=float(document.get("floor_ns", 0.0)),
-        also=tuple((kernel_from(kernel), kernel_from(other)) for kernel, other in document.get("also", [])),
+        also=tuple(
+            OtherSize(str(other["name"]), kernel_from(other["kernel"]), kernel_from(other["reference"]))
+            for other in document.get("also", [])
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lowering.children import Limits
-from lowering.measure import Job, MeasureReport, measure_all
+from lowering.measure import Job, MeasureReport, OtherSize, measure_all
 from lowering.measure.lease import DeviceLease
 from lowering.measure.result import Measured
 from lowering.outcome import Fault, OutcomeKind
@@ -177,11 +177,34 @@ def test_a_binary_for_another_chip_is_not_run() -> None:
     assert kinds(report) == {"a": OutcomeKind.NOT_APPLICABLE}
 
 
+def other_size(name: str, kernel: str, reference: str = "reference") -> OtherSize:
+    return OtherSize(name, simulated_kernel(kernel), simulated_kernel(reference))
+
+
 def test_a_schedule_that_is_wrong_in_another_shape_of_waves_is_wrong() -> None:
-    kernel = job("one_wave")
-    other = (simulated_kernel("many_waves"), simulated_kernel("reference"))
-    report = session({"one_wave": {}, "many_waves": {"wrong": "value"}}, jobs=[replace(kernel, also=(other,))])
+    kernel = replace(job("one_wave"), also=(other_size("M=1000", "few_blocks"), other_size("M=9000", "many_waves")))
+    report = session({"one_wave": {}, "few_blocks": {}, "many_waves": {"wrong": "value"}}, jobs=[kernel])
     assert kinds(report) == {"one_wave": OutcomeKind.WRONG_RESULT}
+    result = report.result("one_wave")
+    assert "at M=9000" in result.outcome.message
+    assert result.summary is None
+
+
+def test_every_seed_is_checked_at_every_size_before_a_time_is_taken() -> None:
+    kernel = replace(job("a"), also=(other_size("M=1000", "small"),))
+    result = session({"a": {}, "small": {}}, jobs=[kernel]).result("a")
+    assert [(check.size, check.seed) for check in result.checks[:6]] == [
+        ("", 11), ("", 23), ("", 47), ("M=1000", 11), ("M=1000", 23), ("M=1000", 47),
+    ]  # fmt: skip
+    assert result.checks[3].waves == 2.0
+    assert result.summary is not None
+
+
+def test_a_reference_that_fails_at_another_size_is_not_the_candidates_fault() -> None:
+    kernel = replace(job("a"), also=(other_size("M=1000", "small", "small_reference"),))
+    report = session({"a": {}, "small": {}, "small_reference": {"fault": "refused"}}, jobs=[kernel])
+    assert kinds(report) == {"a": OutcomeKind.REFERENCE_FAILED}
+    assert report.result("a").outcome.message.startswith("at M=1000: ")
 
 
 def test_a_slow_kernel_is_gone_before_the_next_is_timed() -> None:
