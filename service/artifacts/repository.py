@@ -7,7 +7,7 @@ from sqlalchemy import exists, or_, select, update
 
 from service.db import ReadSession, WriteSession
 from service.db.base import now
-from service.db.models import Artifact, CandidateArtifact, JobVariant
+from service.db.models import Artifact, CandidateArtifact, JobSize, JobVariant
 
 __all__ = ["get", "quarantine", "record", "unreferenced"]
 
@@ -38,7 +38,7 @@ def quarantine(session: WriteSession, digest: str) -> None:
 
 
 def unreferenced(session: ReadSession, before: datetime, limit: int) -> Sequence[str]:
-    """Digests that no candidate and no job's variant uses, and that nobody used since ``before``."""
+    """Digests that no candidate and no job's variant or size uses, and that nobody used since ``before``."""
     query = (
         select(Artifact.digest)
         .where(
@@ -46,6 +46,7 @@ def unreferenced(session: ReadSession, before: datetime, limit: int) -> Sequence
             ~or_(
                 exists().where(CandidateArtifact.digest == Artifact.digest),
                 exists().where(JobVariant.text_digest == Artifact.digest),
+                exists().where(JobSize.text_digest == Artifact.digest),
             ),
         )
         .order_by(Artifact.last_used_at)

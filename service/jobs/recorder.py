@@ -9,7 +9,7 @@ from service.artifacts import repository as artifact_rows
 from service.artifacts.store import ArtifactStore
 from service.bulletin import Bulletin
 from service.candidates import repository as candidate_rows
-from service.candidates.rows import apply
+from service.candidates.rows import apply, finite
 from service.db import Database, WriteSession
 from service.db.models import Candidate, Job, JobState, JobVariant
 from service.jobs import repository
@@ -118,7 +118,7 @@ class Recorder:
     ) -> None:
         record = event.candidate
         row = candidate_rows.get(session, job.id, record.id)
-        if row is not None and (row.outcome, row.measured_ns) == (record.outcome.value, record.measured_ns):
+        if row is not None and _same(row, record):
             job.done = max(job.done, event.done)
             return
         if row is None:
@@ -161,3 +161,12 @@ class Recorder:
             "pins": self._pins,
             "build_options": self._build_options,
         }
+
+
+def _same(row: Candidate, record: CandidateRecord) -> bool:
+    """Whether a candidate's end is written already, what was measured of it included."""
+    return (row.outcome, row.measured_ns, row.measurement) == (
+        record.outcome.value,
+        record.measured_ns,
+        finite(record.measurement),
+    )

@@ -6,7 +6,7 @@ from sqlalchemy import Select, func, or_, select, update
 
 from service.db import ReadSession, WriteSession
 from service.db.base import now
-from service.db.models import Interest, Job, JobAttempt, JobEvent, JobVariant, Profile, Share, Work
+from service.db.models import Interest, Job, JobAttempt, JobEvent, JobSize, JobVariant, Profile, Share, Work
 from service.db.models.job import ACTIVE, RUNNING
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "page",
     "profile_names",
     "running_of",
+    "sizes",
     "variants",
     "work_job",
 ]
@@ -34,6 +35,15 @@ def job(session: ReadSession, job_id: str) -> Job | None:
 def variants(session: ReadSession, job_id: str) -> Sequence[JobVariant]:
     """A job's variants in order."""
     return session.scalars(select(JobVariant).where(JobVariant.job_id == job_id).order_by(JobVariant.number)).all()
+
+
+def sizes(session: ReadSession, job_id: str) -> dict[int, list[JobSize]]:
+    """The other sizes of a job's variants in order, by variant."""
+    found: dict[int, list[JobSize]] = {}
+    query = select(JobSize).where(JobSize.job_id == job_id).order_by(JobSize.variant, JobSize.number)
+    for row in session.scalars(query):
+        found.setdefault(row.variant, []).append(row)
+    return found
 
 
 def attempts(session: ReadSession, job_id: str) -> Sequence[JobAttempt]:

@@ -22,6 +22,7 @@ __all__ = [
     "JobSummary",
     "JobView",
     "RejectedView",
+    "SizeSubmission",
     "VariantSubmission",
     "VariantView",
 ]
@@ -36,6 +37,15 @@ class JobMode(StrEnum):
     NOW = "now"
 
 
+class SizeSubmission(BaseModel):
+    """A variant at another size."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name = Field(description="For people, such as `seq=1056`; sizes of one name belong together in a family.")
+    ir: str = Field(min_length=1, description="Text of `tvm.ir.save_json(prim_func)`.")
+
+
 class VariantSubmission(BaseModel):
     """One member of a family."""
 
@@ -43,6 +53,11 @@ class VariantSubmission(BaseModel):
 
     ir: str = Field(min_length=1, description="Text of `tvm.ir.save_json(prim_func)`.")
     params: dict[str, JsonValue] = Field(default_factory=dict, max_length=64)
+    sizes: list[SizeSubmission] = Field(
+        default_factory=list,
+        max_length=4,
+        description="Other sizes at which a measured winner is checked before it is delivered.",
+    )
 
 
 class JobSubmission(BaseModel):
@@ -103,6 +118,7 @@ class VariantView(BaseModel):
     ir_digest: str
     kernel: str = ""
     ir_hash: str | None = None
+    sizes: list[str] = Field(default_factory=list, description="Names of the sizes at which a winner is checked.")
     failure: FailureView | None = None
 
 

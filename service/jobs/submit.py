@@ -15,7 +15,7 @@ from lowering.compile.options import build_options
 from service.artifacts import repository as artifact_rows
 from service.context import Context
 from service.db import WriteSession
-from service.db.models import IdempotencyKey, Job, JobState, JobVariant, Work
+from service.db.models import IdempotencyKey, Job, JobSize, JobState, JobVariant, Work
 from service.db.models.job import ACTIVE
 from service.errors import Conflict, InvalidRequest, TooLarge, TooManyRequests
 from service.jobs import repository
@@ -107,6 +107,8 @@ def prepare(context: Context, submission: JobSubmission, *, read: bool = True) -
         raise TooLarge(message, code="too-many-variants", place="/variants")
     for number, variant in enumerate(family):
         check_size(variant.ir, settings.max_ir_bytes, _place(submission, number))
+        for place, size in enumerate(variant.sizes):
+            check_size(size.ir, settings.max_ir_bytes, f"/variants/{number}/sizes/{place}/ir")
     profile = context.database.read(lambda session: profiles.resolve(session, submission.profile))
     pins: Pins = load(Pins, submission.pins) if submission.pins is not None else Pins()
     options = build_options(submission.build_options, profile.family)
@@ -116,7 +118,8 @@ def prepare(context: Context, submission: JobSubmission, *, read: bool = True) -
     digests = [digest_text(variant.ir) for variant in family]
     kernels = _read_default(context, submission, profile, digests) if read else []
     for variant in family:
-        context.store.put(variant.ir.encode())
+        for ir in (variant.ir, *(size.ir for size in variant.sizes)):
+            context.store.put(ir.encode())
     identity = context.toolchain.identity(profile)
     request = {
         "pins": dump(pins),
@@ -132,6 +135,7 @@ def prepare(context: Context, submission: JobSubmission, *, read: bool = True) -
         "fresh": False,
         "profile": profile.digest,
         "variants": [[digest, dict(variant.params)] for variant, digest in zip(family, digests, strict=True)],
+        "sizes": [[digest_text(size.ir) for size in variant.sizes] for variant in family],
         "identity": asdict(identity),
     }
     return Prepared(
@@ -162,8 +166,17 @@ def store(session: WriteSession, context: Context, prepared: Prepared, *, owner:
             session.execute(update(Work).where(Work.digest == prepared.work_digest).values(job_id=job_id))
     builtin = prepared.profile.name in builtin_profiles()
     profile_rows.remember(session, prepared.profile, builtin=builtin)
+    sizes = [
+        (number, place, size.name, digest_text(size.ir), len(size.ir.encode()))
+        for number, (variant, _) in enumerate(prepared.variants)
+        for place, size in enumerate(variant.sizes)
+    ]
     artifact_rows.record(
-        session, [(digest, IR_MEDIA_TYPE, len(variant.ir.encode())) for variant, digest in prepared.variants]
+        session,
+        [
+            *((digest, IR_MEDIA_TYPE, len(variant.ir.encode())) for variant, digest in prepared.variants),
+            *((digest, IR_MEDIA_TYPE, length) for _, _, _, digest, length in sizes),
+        ],
     )
     for text in prepared.kernels:
         kernel_rows.remember(session, text.name, text.ir_hash, text.digest)
@@ -185,6 +198,10 @@ def store(session: WriteSession, context: Context, prepared: Prepared, *, owner:
     session.add_all(
         JobVariant(job_id=job_id, number=number, params=dict(variant.params), text_digest=digest)
         for number, (variant, digest) in enumerate(prepared.variants)
+    )
+    session.add_all(
+        JobSize(job_id=job_id, variant=number, number=place, name=name, text_digest=digest)
+        for number, place, name, digest, _ in sizes
     )
     repository.interest(session, job_id, owner)
     repository.add_event(session, job_id, 0, "state", {"state": JobState.QUEUED.value})

@@ -1,13 +1,13 @@
 """Rows of jobs as wire forms."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.candidates import repository as candidate_rows
 from service.candidates.rows import record_of
 from service.candidates.views import summary as candidate_summary
 from service.db import ReadSession
-from service.db.models import Candidate, Job, JobEvent, JobVariant
+from service.db.models import Candidate, Job, JobEvent, JobSize, JobVariant
 from service.jobs import repository
 from service.jobs.schemas import (
     AttemptView,
@@ -48,7 +48,9 @@ def view(session: ReadSession, job: Job) -> JobView:
         pins=job.request["pins"],
         build_options=job.request.get("build_options", []),
         budget=job.request["budget"],
-        variants=_variants(repository.variants(session, job.id), summary.get("variants", [])),
+        variants=_variants(
+            repository.variants(session, job.id), repository.sizes(session, job.id), summary.get("variants", [])
+        ),
         rejected=[RejectedView(**rejected) for rejected in summary.get("rejected", [])],
         tied=summary.get("tied", []),
         attempts=[
@@ -95,7 +97,9 @@ def _summary(job: Job, profile: str) -> dict[str, Any]:
     }
 
 
-def _variants(rows: Sequence[JobVariant], reports: list[dict[str, Any]]) -> list[VariantView]:
+def _variants(
+    rows: Sequence[JobVariant], sizes: Mapping[int, Sequence[JobSize]], reports: list[dict[str, Any]]
+) -> list[VariantView]:
     by_number = {report["variant"]: report for report in reports}
     return [
         VariantView(
@@ -103,6 +107,7 @@ def _variants(rows: Sequence[JobVariant], reports: list[dict[str, Any]]) -> list
             params=row.params,
             ir_digest=row.text_digest,
             ir_hash=row.ir_hash,
+            sizes=[size.name for size in sizes.get(row.number, ())],
             kernel=by_number.get(row.number, {}).get("kernel", ""),
             failure=by_number.get(row.number, {}).get("failure"),
         )

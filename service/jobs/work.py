@@ -1,6 +1,6 @@
 """One attempt of one job: load what was asked, tune, write the end. Runs in a thread of the runner."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +12,7 @@ from service.artifacts.store import ArtifactStore
 from service.bulletin import Bulletin
 from service.db import Database, ReadSession, WriteSession
 from service.db.base import now
-from service.db.models import Job, JobState, JobVariant, Profile
+from service.db.models import Job, JobSize, JobState, JobVariant, Profile
 from service.errors import NotFound
 from service.health.metrics import count_event
 from service.jobs import repository
@@ -22,7 +22,7 @@ from service.jobs.recorder import Recorder
 from service.profiles.service import domain_profile
 from service.results.store import remember
 from service.settings import Settings
-from service.tuning import Ending, Event, Failure, Outcome, TuneBudget, TuneRequest, TuneResult, Variant, tune
+from service.tuning import Ending, Event, Failure, Outcome, Size, TuneBudget, TuneRequest, TuneResult, Variant, tune
 from service.tuning.ranking import tied_with_best
 from service.tuning.toolchain import Identity, StepFailed, Stop, Toolchain
 from solver.domain import Pins, WarpwrightError, digest_text, dumps, load
@@ -141,9 +141,12 @@ class Attempt:
             raise NotFound(f"profile {job.profile_digest} is gone", code="profile-unknown")
         asked: dict[str, Any] = job.request
         device = domain_profile(profile)
+        sizes = repository.sizes(session, job.id)
         return job, TuneRequest(
             name=job.name,
-            variants=tuple(self._variant(row) for row in repository.variants(session, job.id)),
+            variants=tuple(
+                self._variant(row, sizes.get(row.number, ())) for row in repository.variants(session, job.id)
+            ),
             profile=device,
             pins=load(Pins, asked["pins"]),
             engine=asked["engine"],
@@ -154,8 +157,12 @@ class Attempt:
             measure=asked["measure"],
         )
 
-    def _variant(self, row: JobVariant) -> Variant:
-        return Variant(ir=self._store.get(row.text_digest).decode(), params=row.params)
+    def _variant(self, row: JobVariant, sizes: Sequence[JobSize]) -> Variant:
+        return Variant(
+            ir=self._store.get(row.text_digest).decode(),
+            params=row.params,
+            sizes=tuple(Size(size.name, self._store.get(size.text_digest).decode()) for size in sizes),
+        )
 
     def _finish(self, result: TuneResult, identity: Identity, pins: Pins, pins_digest: str) -> None:
         reason = self.stop.reason

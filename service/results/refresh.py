@@ -8,7 +8,7 @@ from service.db import ReadSession
 from service.db.models import StoredResult
 from service.errors import Gone
 from service.jobs import repository as job_rows
-from service.jobs.schemas import JobSubmission, VariantSubmission
+from service.jobs.schemas import JobSubmission, SizeSubmission, VariantSubmission
 from service.jobs.submit import submit
 from service.profiles import repository as profile_rows
 from service.profiles import service as profiles
@@ -68,9 +68,17 @@ def _again(session: ReadSession, store: ArtifactStore, job_id: str) -> JobSubmis
     if job is None:
         raise Gone(f"job {job_id} was deleted", code="job-gone")
     budget = job.request["budget"]
+    sizes = job_rows.sizes(session, job_id)
     return JobSubmission(
         variants=[
-            VariantSubmission(ir=store.get(row.text_digest).decode(), params=row.params)
+            VariantSubmission(
+                ir=store.get(row.text_digest).decode(),
+                params=row.params,
+                sizes=[
+                    SizeSubmission(name=size.name, ir=store.get(size.text_digest).decode())
+                    for size in sizes.get(row.number, ())
+                ],
+            )
             for row in job_rows.variants(session, job_id)
         ],
         name=job.name,

@@ -21,8 +21,10 @@ def by_key(session: ReadSession, key: str) -> StoredResult | None:
     return session.get(StoredResult, key)
 
 
-def keep_better(session: WriteSession, row: Mapping[str, Any]) -> None:
+def keep_better(session: WriteSession, row: Mapping[str, Any], *, wrong: Sequence[str] = ()) -> None:
     """Store a result unless a better one is there: measured beats unmeasured, then the smaller time.
+
+    A stored result of one of the candidates in ``wrong`` is no better one, however fast: they were found to compute wrongly.
 
     One insert that may do nothing and one conditional update, so that of fifty writers at once the best one stays.
     """
@@ -35,6 +37,7 @@ def keep_better(session: WriteSession, row: Mapping[str, Any]) -> None:
             or_(StoredResult.time_ns.is_(None), StoredResult.time_ns > (row["time_ns"] or 0.0)),
             literal(row["time_ns"] is not None),
         ),
+        StoredResult.candidate.in_(list(wrong)),
     )
     changed = {name: row[name] for name in ("job_id", "candidate", "measured", "time_ns", "answer", "name")}
     mine = update(StoredResult).where(StoredResult.key == row["key"], better)

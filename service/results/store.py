@@ -33,6 +33,7 @@ def remember(
     """Store what a job found. Called in the transaction that ends the job."""
     rows = {row.key: row for row in candidate_rows.all_of(session, job.id)}
     records = [record_of(row) for row in rows.values()]
+    wrong = [record.id for record in records if record.outcome is Outcome.WRONG_RESULT]
     subjects: dict[str, list[CandidateRecord]] = {}
     if hashes:
         subjects[family_hash(hashes)] = records
@@ -70,6 +71,7 @@ def remember(
                 "created_at": now(),
                 "updated_at": now(),
             },
+            wrong=wrong,
         )
 
 

@@ -83,12 +83,13 @@ def stand_in_ir(
     refuse: str = "",
     infeasible: bool = False,
     better: float = 1.0,
+    wrong: Sequence[int] = (),
 ) -> str:
     """IR of the stand-in.
 
     ``seconds`` is the length of each step, ``faults`` gives outcomes by proposal number (``hang`` never returns),
     ``refuse`` is ``foreign-code``, ``threads-2d`` or ``not-applicable``, ``better`` scales
-    invented times, ``salt`` makes another kernel of the same behaviour.
+    invented times, ``salt`` makes another kernel of the same behaviour. ``wrong`` names proposals whose results are wrong.
     """
     recipe = {
         "name": name,
@@ -99,6 +100,7 @@ def stand_in_ir(
         "refuse": refuse,
         "infeasible": infeasible,
         "better": better,
+        "wrong": list(wrong),
     }
     return json.dumps({"stand_in": recipe}, sort_keys=True)
 
@@ -251,6 +253,7 @@ class StandInToolchain:
                 "shared_bytes": 1024 * max(number, 0),
                 "number": number,
                 "options": list(build_options),
+                "wrong": number in recipe["wrong"],
             },
             (),
             (
@@ -271,6 +274,11 @@ class StandInToolchain:
             recipe = _recipe(irs[candidate.variant])
             _work(recipe["seconds"], patience)
             number = candidate.report.get("number", -1)
+            wrong = [size.name for size in candidate.sizes if size.candidate.report["wrong"]]
+            if candidate.report.get("wrong") or wrong:
+                message = f"C: relative error 1.0 (seed 11{''.join(f', at {name}' for name in wrong[:1])})"
+                yield candidate.id, StepFailed(Outcome.WRONG_RESULT, Failure("wrong-result", message))
+                continue
             factor = 0.8 + 0.01 * number if isinstance(number, int) and number >= 0 else 1.0
             yield (
                 candidate.id,

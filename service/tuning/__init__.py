@@ -5,7 +5,7 @@
 
 from service.tuning.events import CandidateEnded, Event, Phase, PhaseEntered, Proposed, StepStarted, VariantRead
 from service.tuning.orchestrate import tune
-from service.tuning.request import Effort, TuneBudget, TuneRequest, Variant
+from service.tuning.request import Effort, Size, TuneBudget, TuneRequest, Variant
 from service.tuning.result import (
     BASELINES,
     CandidateKind,
@@ -35,6 +35,7 @@ __all__ = [
     "Product",
     "Proposed",
     "RejectedStructure",
+    "Size",
     "Step",
     "StepStarted",
     "TuneBudget",

@@ -16,12 +16,12 @@ import structlog
 from lowering.children import Limits, Returned, run_task
 from lowering.compile import CompiledKernel, from_document
 from lowering.measure.result import Measured
-from lowering.measure.runner import Job
+from lowering.measure.runner import Job, OtherSize
 from lowering.measure.session import MeasureReport, measure_all
 from lowering.outcome import OutcomeKind
 from service.tuning.errors import code_of
 from service.tuning.result import CandidateKind, Failure, Outcome
-from service.tuning.toolchain import BuiltCandidate, Measurement, Patience, StepFailed
+from service.tuning.toolchain import Built, BuiltCandidate, BuiltSize, Measurement, Patience, StepFailed
 from solver.domain import HardwareProfile
 
 __all__ = ["Device", "Devices", "jobs_of", "matches", "streamed", "told_outcomes"]
@@ -106,11 +106,20 @@ def matches(device: Device, profile: HardwareProfile) -> bool:
 
 def jobs_of(candidates: Sequence[BuiltCandidate], folder: Path) -> tuple[list[Job], list[str]]:
     """The session's jobs, their binaries as files in ``folder``, and which of them are the compiler's own choices."""
-    kernels = {candidate.id: _kernel(candidate, folder) for candidate in candidates}
+    kernels = {candidate.id: _kernel(candidate.id, candidate, folder) for candidate in candidates}
     reference = next(
         (kernels[c.id] for c in candidates if c.kind is CandidateKind.UNSPECIALIZED and kernels[c.id].binary), None
     )
-    jobs = [Job(candidate=c.id, kernel=kernels[c.id], reference=reference, floor_ns=c.floor_ns) for c in candidates]
+    jobs = [
+        Job(
+            candidate=c.id,
+            kernel=kernels[c.id],
+            reference=reference,
+            floor_ns=c.floor_ns,
+            also=tuple(_size(c.id, number, size, folder) for number, size in enumerate(c.sizes)),
+        )
+        for c in candidates
+    ]
     return jobs, [c.id for c in candidates if c.kind is not CandidateKind.SCHEDULED]
 
 
@@ -150,12 +159,17 @@ def told_outcomes(report: MeasureReport) -> dict[str, Measurement | StepFailed]:
     return {**found, **dict(_finals(report, seen))}
 
 
-def _kernel(candidate: BuiltCandidate, folder: Path) -> CompiledKernel:
-    """The candidate's compiled kernel with its binary as a file of this machine."""
-    document = {**candidate.report, "source": "", "binary": None}
-    for product in candidate.products:
+def _size(candidate: str, number: int, size: BuiltSize, folder: Path) -> OtherSize:
+    name = f"{candidate}-size-{number}"
+    return OtherSize(size.name, _kernel(name, size.candidate, folder), _kernel(f"{name}-ref", size.reference, folder))
+
+
+def _kernel(name: str, built: Built | BuiltCandidate, folder: Path) -> CompiledKernel:
+    """A compiled kernel with its binary as a file of this machine."""
+    document = {**built.report, "source": "", "binary": None}
+    for product in built.products:
         if product.name == "binary":
-            path = folder / f"{candidate.id}.so"
+            path = folder / f"{name}.so"
             path.write_bytes(product.data)
             document["binary"] = str(path)
     return from_document(document)

@@ -28,6 +28,7 @@ from service.tuning.result import (
     TuneResult,
     VariantReport,
 )
+from service.tuning.sizes import RIGHT, SizeChecks, size_entries
 from service.tuning.toolchain import (
     BuiltCandidate,
     KernelRead,
@@ -121,6 +122,7 @@ def tune(
     # Asked again: a worker with the device may have come while the candidates were built.
     if measures or (request.measure and toolchain.measures(request.profile)):
         _measure_all(run, kernels)
+        _confirm(run, SizeChecks(request, toolchain, run.patience, parallel))
     records = tuple(run.records.values())
     best = best_of(records)
     return TuneResult(
@@ -131,7 +133,7 @@ def tune(
         rejected=proposals.rejected,
         partial=run.stop.is_raised() or run.cut,
         stopped_by=run.stop.reason or ("budget" if run.cut else ""),
-        note=note_of(best),
+        note=_note(run, best),
         failure=None if kernels else not_applicable,
     )
 
@@ -266,10 +268,29 @@ def _measure_all(run: _Run, kernels: Mapping[int, KernelRead]) -> None:
         run.cut = True
 
 
+def _confirm(run: _Run, checks: SizeChecks) -> None:
+    """Check who would win at the kernel's other sizes, and who comes next when that one fails there."""
+    while (best := best_of(tuple(run.records.values()))) is not None and checks.pending(best) and not run.over():
+        run.emit(StepStarted(best.id, Step.MEASURE))
+        run.ended(checks.confirmed(best, tuple(run.records.values())))
+
+
+def _note(run: _Run, best: CandidateRecord | None) -> str:
+    """What the answer rests on; a measured one says so when it was to be checked at other sizes and was not."""
+    note = note_of(best)
+    if best is None or best.measured_ns is None or best.kind is CandidateKind.UNSPECIALIZED:
+        return note
+    if not run.request.variants[best.variant].sizes or any(e["outcome"] == RIGHT for e in size_entries(best)):
+        return note
+    return f"{note}, not checked at another size"
+
+
 def with_measurement(record: CandidateRecord, outcome: Measurement | StepFailed) -> CandidateRecord:
     """The record with what measuring gave: a time, or the reason why there is none."""
     if isinstance(outcome, StepFailed):
-        return replace(record, outcome=outcome.outcome, failure=outcome.failure, measurement=outcome.report)
+        return replace(
+            record, outcome=outcome.outcome, failure=outcome.failure, measured_ns=None, measurement=outcome.report
+        )
     return replace(
         record, outcome=Outcome.MEASURED, measured_ns=outcome.nanoseconds, measurement=outcome.record, failure=None
     )

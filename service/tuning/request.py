@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from lowering.compile.options import BuildOption
 from solver.domain import HardwareProfile, Pins
 
-__all__ = ["Effort", "TuneBudget", "TuneRequest", "Variant"]
+__all__ = ["Effort", "Size", "TuneBudget", "TuneRequest", "Variant"]
 
 
 class Effort(StrEnum):
@@ -58,11 +58,23 @@ _PRESETS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """A variant at another size, such as fewer blocks than multiprocessors or a ragged tail. ``name`` is for people."""
+
+    name: str
+    ir: str
+
+
+@dataclass(frozen=True, slots=True)
 class Variant:
-    """One member of a family: the parameters it was made with and its IR (``tvm.ir.save_json`` text of a PrimFunc)."""
+    """One member of a family: the parameters it was made with and its IR (``tvm.ir.save_json`` text of a PrimFunc).
+
+    ``sizes`` are where a winner of this variant is checked before it is delivered; sizes of one name belong together.
+    """
 
     ir: str
     params: Mapping[str, JsonValue] = field(default_factory=dict)
+    sizes: tuple[Size, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

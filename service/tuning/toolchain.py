@@ -21,6 +21,7 @@ from solver.domain import Certificate, HardwareProfile, KernelGraph, Pins, Sched
 __all__ = [
     "Built",
     "BuiltCandidate",
+    "BuiltSize",
     "Identity",
     "KernelRead",
     "Materialized",
@@ -156,6 +157,15 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True)
+class BuiltSize:
+    """A candidate and its reference, built for another size of the kernel."""
+
+    name: str
+    candidate: Built
+    reference: Built
+
+
+@dataclass(frozen=True, slots=True)
 class BuiltCandidate:
     """A built candidate as the measuring child needs it."""
 
@@ -166,6 +176,8 @@ class BuiltCandidate:
     products: tuple[Product, ...]
     floor_ns: float = 0.0
     """No launch can be faster (roofline of the profile), 0 when it is not known."""
+    sizes: tuple[BuiltSize, ...] = ()
+    """Where it is checked too before it is timed."""
 
 
 @dataclass(frozen=True, slots=True)

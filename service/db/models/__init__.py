@@ -3,7 +3,18 @@
 from service.db.models.artifact import Artifact
 from service.db.models.batch import Batch, BatchItem
 from service.db.models.candidate import Candidate, CandidateArtifact
-from service.db.models.job import IdempotencyKey, Interest, Job, JobAttempt, JobEvent, JobState, JobVariant, Share, Work
+from service.db.models.job import (
+    IdempotencyKey,
+    Interest,
+    Job,
+    JobAttempt,
+    JobEvent,
+    JobSize,
+    JobState,
+    JobVariant,
+    Share,
+    Work,
+)
 from service.db.models.kernel import Kernel, KernelText
 from service.db.models.profile import Profile
 from service.db.models.result import StoredResult
@@ -21,6 +32,7 @@ __all__ = [
     "Job",
     "JobAttempt",
     "JobEvent",
+    "JobSize",
     "JobState",
     "JobVariant",
     "Kernel",

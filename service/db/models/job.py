@@ -18,6 +18,7 @@ __all__ = [
     "Job",
     "JobAttempt",
     "JobEvent",
+    "JobSize",
     "JobState",
     "JobVariant",
     "Share",
@@ -94,6 +95,18 @@ class JobVariant(Base):
     params: Mapped[dict[str, Any]]
     text_digest: Mapped[str] = mapped_column(ForeignKey("artifacts.digest"), index=True)
     ir_hash: Mapped[str | None] = mapped_column(String(100), index=True)
+
+
+class JobSize(Base):
+    """A variant at another size: its IR is an artifact; a winner of that variant is checked at it before it is delivered."""
+
+    __tablename__ = "job_sizes"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    variant: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str] = mapped_column(String(200))
+    text_digest: Mapped[str] = mapped_column(ForeignKey("artifacts.digest"), index=True)
 
 
 class JobAttempt(Base):
