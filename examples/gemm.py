@@ -13,6 +13,9 @@ VARIANTS = [
 ]
 """Variants of the family; the first one is the default. ``workers`` > 0: a persistent kernel of that many blocks."""
 
+CHECK_SIZES = [{"M": 1000, "N": 1544}]
+"""Where a winner is checked too: fewer tiles than an H200 has multiprocessors, the last ones of a row and a column ragged."""
+
 PANEL = 8
 """Rows of tiles that a persistent kernel walks together, so that neighbouring blocks share operand tiles in the L2 cache."""
 

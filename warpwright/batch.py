@@ -6,6 +6,7 @@ submission's own ``ir`` or ``variants``. Any other key goes into the submission:
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,14 @@ def _submission(
     kernel = read_kernel_file(path.parent / file, function=function, settings=settings, pool=pool)
     entry.setdefault("label", str(file))
     entry["name"] = kernel.name
-    entry["variants"] = [{"ir": variant.ir, "params": dict(variant.params)} for variant in kernel.variants]
+    entry["variants"] = [
+        {
+            "ir": variant.ir,
+            "params": dict(variant.params),
+            **({"sizes": [asdict(size) for size in variant.sizes]} if variant.sizes else {}),
+        }
+        for variant in kernel.variants
+    ]
     return entry
 
 

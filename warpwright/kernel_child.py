@@ -17,10 +17,11 @@ __all__ = ["read"]
 
 FACTORY = "kernel"
 FAMILY = "VARIANTS"
+SIZES = "CHECK_SIZES"
 
 
 def read(payload: dict[str, Any]) -> dict[str, Any]:
-    """``{"path", "function", "set"}`` to ``{"name", "variants": [{"params", "ir"}]}``; the first variant is the default.
+    """``{"path", "function", "set"}`` to ``{"name", "variants": [{"params", "ir", "sizes"}]}``; the first variant is the default.
 
     Raises:
         KernelFileError: codes ``kernel-file-missing``, ``-raised``, ``-no-kernel``, ``-several-kernels``,
@@ -30,9 +31,18 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
     given: dict[str, Any] = dict(payload.get("set") or {})
     module = _run_file(path)
     name, target = _choose(module, path, payload.get("function"))
-    families = module.get(FAMILY) if name == FACTORY or payload.get("function") is None else None
+    speaks_for_it = name == FACTORY or payload.get("function") is None
+    families, sizes = (module.get(key) if speaks_for_it else None for key in (FAMILY, SIZES))
+
+    def made(params: Mapping[str, Any]) -> str:
+        return _ir(_make(target, params, path, name), path, name)
+
     variants: list[dict[str, Any]] = [
-        {"params": params, "ir": _ir(_make(target, params, path, name), path, name)}
+        {
+            "params": params,
+            "ir": made(params),
+            "sizes": [{"name": words, "ir": made(other)} for words, other in _sizes(sizes, params, path)],
+        }
         for params in _parameters(target, families, given, path)
     ]
     return {"name": _kernel_name(variants[0]["ir"], name), "variants": variants}
@@ -95,18 +105,27 @@ def _parameters(target: Any, families: Any, given: Mapping[str, Any], path: Path
         families = target.configs() if callable(target.configs) else target.configs
     if families is None:
         return [dict(given)]
-    if not isinstance(families, Iterable) or not all(isinstance(entry, Mapping) for entry in families):
-        raise KernelFileError(
-            f"{FAMILY} must be a list of dictionaries", code="kernel-file-bad-family", place=str(path)
-        )
     merged: list[dict[str, Any]] = []
-    for entry in families:
+    for entry in _listing(FAMILY, families, path):
         params = {**entry, **given}
         if params not in merged:
             merged.append(params)
     if not merged:
         raise KernelFileError(f"{FAMILY} is empty", code="kernel-file-bad-family", place=str(path))
     return merged
+
+
+def _sizes(sizes: Any, params: Mapping[str, Any], path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """The other sizes of a variant: what stands in ``CHECK_SIZES`` in place of its own values; its own size is no other."""
+    found = _listing(SIZES, sizes if sizes is not None else [], path)
+    named = [(" ".join(f"{key}={value}" for key, value in entry.items()), {**params, **entry}) for entry in found]
+    return [(words, other) for words, other in named if other != params]
+
+
+def _listing(name: str, value: Any, path: Path) -> list[Mapping[str, Any]]:
+    if not isinstance(value, Iterable) or not all(isinstance(entry, Mapping) for entry in value):
+        raise KernelFileError(f"{name} must be a list of dictionaries", code="kernel-file-bad-family", place=str(path))
+    return list(value)
 
 
 def _make(target: Any, params: Mapping[str, Any], path: Path, name: str) -> Any:

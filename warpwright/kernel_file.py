@@ -2,6 +2,7 @@
 
 Conventions of a Python file: top-level ``@T.prim_func`` or ``@tilelang.jit`` kernels; or a factory ``kernel(**params)`` with an
 optional ``VARIANTS`` list of parameter sets, the first being the default; ``@tilelang.autotune`` brings its ``configs``.
+``CHECK_SIZES``, a list of parameter sets too, names other sizes at which a measured winner is checked.
 """
 
 import json
@@ -9,13 +10,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import JsonValue
 
 from lowering.children import ChildPool, Limits, Raised, Refused, Returned, TimedOut, run_task
 from warpwright.errors import KernelFileError
 
-__all__ = ["KernelFile", "KernelVariant", "parse_setting", "read_kernel_file"]
+__all__ = ["KernelFile", "KernelSize", "KernelVariant", "parse_setting", "read_kernel_file"]
 
 READ_SECONDS = 300.0
 READ_MEMORY_BYTES = 8 << 30
@@ -23,11 +25,20 @@ IR_LIMIT_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
+class KernelSize:
+    """A variant at another size: what differs, in words, and its IR."""
+
+    name: str
+    ir: str
+
+
+@dataclass(frozen=True, slots=True)
 class KernelVariant:
-    """One member of the family: its parameters and its IR (``tvm.ir.save_json`` text)."""
+    """One member of the family: its parameters, its IR (``tvm.ir.save_json`` text), and other sizes to check a winner at."""
 
     ir: str
     params: Mapping[str, JsonValue] = field(default_factory=dict)
+    sizes: tuple[KernelSize, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +109,7 @@ def _read_python(
     reply = run_task("kernel_file.read", payload, limits, pool=pool)
     match reply:
         case Returned(value=value):
-            variants = tuple(KernelVariant(entry["ir"], entry["params"]) for entry in value["variants"])
-            return KernelFile(value["name"], variants)
+            return KernelFile(value["name"], tuple(map(_variant, value["variants"])))
         case Refused(code=code, message=message, place=place):
             raise KernelFileError(message, code=code, place=place)
         case Raised(type="ModuleNotFoundError", message=message):
@@ -118,3 +128,8 @@ def _read_python(
                 code="kernel-file-failed",
                 place=str(path),
             )
+
+
+def _variant(entry: Mapping[str, Any]) -> KernelVariant:
+    sizes = tuple(KernelSize(size["name"], size["ir"]) for size in entry["sizes"])
+    return KernelVariant(entry["ir"], entry["params"], sizes)

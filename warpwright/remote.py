@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pydantic import JsonValue
 
 from service.candidates.schemas import CandidateView
-from service.jobs.schemas import EventView, FailureView, JobSubmission, JobView, VariantSubmission
+from service.jobs.schemas import EventView, FailureView, JobSubmission, JobView, SizeSubmission, VariantSubmission
 from service.pages import encode_cursor
 from service.tuning.toolchain import Stop
 from solver.domain import Certificate, HardwareProfile, Pins, Schedule, documents
 from warpwright.client import Client
 from warpwright.errors import ServerError
-from warpwright.kernel_file import KernelFile
+from warpwright.kernel_file import KernelFile, KernelVariant
 from warpwright.result import Candidate, Failure, Rejected, Result
 
 __all__ = ["result_of_job", "submission_of", "tune_there"]
@@ -38,7 +38,7 @@ def submission_of(
 ) -> JobSubmission:
     """The request body for a kernel family; the profile travels as its document, so the server need not know it."""
     body: dict[str, object] = {
-        "variants": [VariantSubmission(ir=entry.ir, params=dict(entry.params)) for entry in kernel.variants],
+        "variants": [_variant(entry) for entry in kernel.variants],
         "name": kernel.name[:200],
         "profile": documents.dump(profile),
         "engine": engine,
@@ -56,6 +56,13 @@ def submission_of(
     if seconds is not None:
         body["seconds"] = seconds
     return JobSubmission.model_validate(body)
+
+
+def _variant(variant: KernelVariant) -> VariantSubmission:
+    plain = VariantSubmission(ir=variant.ir, params=dict(variant.params))
+    if variant.sizes:  # left out of the request where there are none: an older server does not know them
+        plain.sizes = [SizeSubmission(name=size.name[:200], ir=size.ir) for size in variant.sizes]
+    return plain
 
 
 def tune_there(
@@ -159,6 +166,7 @@ def _candidate(view: CandidateView, params: dict[str, JsonValue], products: dict
         structure={name: str(value) for name, value in view.structure.items()},
         forecast_ns=view.forecast_ns,
         measured_ns=view.measured_ns,
+        measurement=view.measurement,
         report=view.report,
         not_honoured=tuple(view.not_honoured),
         failure=_failure(FailureView.model_validate(view.failure)) if view.failure else None,

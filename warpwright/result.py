@@ -40,6 +40,8 @@ class Candidate:
     structure: Mapping[str, str] = field(default_factory=dict)
     forecast_ns: float | None = None
     measured_ns: float | None = None
+    measurement: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Spread, clocks, checks (``sizes``: at other sizes), device and protocol, as the measuring session reported them."""
     report: Mapping[str, JsonValue] = field(default_factory=dict)
     not_honoured: tuple[str, ...] = ()
     failure: Failure | None = None
@@ -63,6 +65,7 @@ class Candidate:
             "status": self.status,
             "forecast_ns": self.forecast_ns,
             "measured_ns": self.measured_ns,
+            "measurement": dict(self.measurement),
             "structure": dict(self.structure),
             "schedule": documents.dump(self.schedule) if self.schedule is not None else None,
             "certificate": documents.dump(self.certificate) if self.certificate is not None else None,

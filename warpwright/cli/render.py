@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from solver.domain import BufferSchedule, Schedule, WarpSchedule
-from warpwright.result import Result
+from warpwright.result import Candidate, Result
 from warpwright.words import describe, microseconds, proof_line, registers_of, structure_words
 
 __all__ = ["console", "print_result", "print_schedule"]
@@ -27,6 +27,8 @@ def print_result(result: Result) -> None:
     best = result.best
     if best is not None:
         out.print(Text(f"chosen: {describe(best)} ({result.note})", style="bold green"))
+        if checked := _sizes(best):
+            out.print(Text(checked))
         if best.schedule is not None:
             print_schedule(best.schedule, out)
         if best.certificate is not None:
@@ -71,6 +73,18 @@ def print_schedule(schedule: Schedule, out: Console) -> None:
                         + (f"II {interval}" if interval else f"makespan {loop.makespan_cycles}")
                     )
                 )
+
+
+def _sizes(candidate: Candidate) -> str:
+    """How the chosen candidate did at the kernel's other sizes; empty when it has none, or was not measured."""
+    entries = candidate.measurement.get("sizes")
+    ends = [
+        f"{entry['name']}: {str(entry['outcome']).replace('_', ' ')}" + (f" ({reason})" if reason else "")
+        for entry in (entries if isinstance(entries, list) else [])
+        if isinstance(entry, dict)
+        for reason in [entry.get("message")]
+    ]
+    return f"at other sizes: {'; '.join(ends)}" if ends else ""
 
 
 def _candidates(result: Result) -> Table:

@@ -37,6 +37,12 @@ def {name}(size{default}, offset=1.0):
 """
 
 
+SIZES = """
+VARIANTS = [{"size": 128}, {"size": 256}]
+CHECK_SIZES = [{"size": 100}, {"size": 256}]
+"""
+
+
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ChildPool]:
     with ChildPool(1) as warm:
@@ -92,6 +98,23 @@ def test_a_family_keeps_its_order_and_takes_settings_on_top(reader: Reader) -> N
         {"size": 1024, "offset": 2.0},
     ]
     assert value["variants"][0]["ir"] != value["variants"][1]["ir"]
+
+
+def test_other_sizes_are_a_variants_own_parameters_with_others_in_their_place(reader: Reader) -> None:
+    value = reader.value(FACTORY.format(name="kernel", default="=256") + SIZES, set={"offset": 2.0})
+    first, second = value["variants"]
+    assert [size["name"] for size in first["sizes"]] == ["size=100", "size=256"]
+    assert [size["name"] for size in second["sizes"]] == ["size=100"]
+    assert first["sizes"][1]["ir"] == second["ir"]
+    assert first["sizes"][0]["ir"] not in (first["ir"], second["ir"])
+    alone = reader.value(FACTORY.format(name="kernel", default="=256") + SIZES.replace("VARIANTS", "OTHERS"))
+    assert [size["name"] for size in alone["variants"][0]["sizes"]] == ["size=100", "size=256"]
+
+
+def test_sizes_that_are_no_parameters_are_the_files_fault(reader: Reader) -> None:
+    text = FACTORY.format(name="kernel", default="=256")
+    assert reader.refusal(text + "CHECK_SIZES = [128]\n").code == "kernel-file-bad-family"
+    assert reader.refusal(text + "CHECK_SIZES = [{'sise': 1}]\n").code == "kernel-file-needs-arguments"
 
 
 def test_a_jit_kernel_and_an_autotuned_family(reader: Reader) -> None:
