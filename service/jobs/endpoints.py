@@ -101,7 +101,14 @@ def delete_job(job_id: str, context: ContextDep, caller: TuneCaller) -> None:
 
 
 @router.get(
-    "/{job_id}/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}}
+    "/{job_id}/events",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "Each event's `data` is the document that the log lists.",
+            "content": {"text/event-stream": {}},
+        }
+    },
 )
 async def job_events(
     job_id: str,

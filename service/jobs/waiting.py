@@ -1,6 +1,5 @@
 """Waiting for a job: long polling and server-sent events. Neither holds a database connection while it waits."""
 
-import json
 import time
 from collections.abc import AsyncIterator
 
@@ -72,5 +71,5 @@ def _next(context: Context, job_id: str, after: int) -> tuple[list[EventView], b
 
 
 def _encode(event: EventView) -> bytes:
-    data = {"number": event.number, "at": event.at.isoformat(), "attempt": event.attempt, **event.data}
-    return f"id: {event.number}\nevent: {event.kind}\ndata: {json.dumps(data)}\n\n".encode()
+    """The same document as in the list of events: what an event says of its candidate never meets the event's own fields."""
+    return f"id: {event.number}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n".encode()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, replace
+from math import isfinite
 
 from service.tuning.build import Plan, build, skipped
 from service.tuning.events import CandidateEnded, Event, Phase, PhaseEntered, Proposed, StepStarted, VariantRead
@@ -291,6 +292,10 @@ def with_measurement(record: CandidateRecord, outcome: Measurement | StepFailed)
         return replace(
             record, outcome=outcome.outcome, failure=outcome.failure, measured_ns=None, measurement=outcome.report
         )
+    if not (isfinite(outcome.nanoseconds) and outcome.nanoseconds > 0):
+        # NaN compares with nothing: sorted among times it could come first.
+        failure = Failure("time-not-finite", f"the measured time was {outcome.nanoseconds} ns")
+        return replace(record, outcome=Outcome.INFRASTRUCTURE, failure=failure, measurement=outcome.record)
     return replace(
         record, outcome=Outcome.MEASURED, measured_ns=outcome.nanoseconds, measurement=outcome.record, failure=None
     )

@@ -158,9 +158,11 @@ def test_calls_parse_what_they_are_given() -> None:
 
 STREAM = (
     b"retry: 1000\n\n"
-    b'id: 1\nevent: state\ndata: {"number": 1, "at": "2026-01-01T00:00:00+00:00", "attempt": 1, "state": "solving"}\n\n'
+    b'id: 1\nevent: state\ndata: {"number":1,"kind":"state","at":"2026-01-01T00:00:00Z","attempt":1,'
+    b'"data":{"state":"solving"}}\n\n'
     b": still here\n\n"
-    b'id: 2\nevent: proposed\ndata: {"number": 2, "at": "2026-01-01T00:00:01+00:00", "attempt": 1, "total": 7}\n\n'
+    b'id: 2\nevent: candidate\ndata: {"number":2,"kind":"candidate","at":"2026-01-01T00:00:01Z","attempt":1,'
+    b'"data":{"number":7}}\n\n'
 )
 
 
@@ -177,8 +179,8 @@ class Broken(httpx.SyncByteStream):
 
 def test_events_are_read_as_they_happen() -> None:
     events = list(client(lambda request: httpx.Response(200, content=STREAM)).events("job_1"))
-    assert [(event.number, event.kind) for event in events] == [(1, "state"), (2, "proposed")]
-    assert events[1].data == {"total": 7}
+    assert [(event.number, event.kind) for event in events] == [(1, "state"), (2, "candidate")]
+    assert events[1].data == {"number": 7}, "the candidate's own number, beside the event's"
 
 
 def test_a_broken_stream_goes_on_where_it_broke() -> None:
