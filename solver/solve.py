@@ -25,6 +25,7 @@ from solver.engines import engine as engine_named
 from solver.families import FAMILIES
 from solver.families.pinning import PREFIX
 from solver.families.shared_memory import aligned_bytes, holders
+from solver.latest import Latest
 from solver.objective import objectives
 from solver.problem import WarpProblem
 from solver.reading import Reading
@@ -63,7 +64,8 @@ def solve(
         problem: A closed problem.
         engine: Name of an engine of :mod:`solver.engines`.
         budget: Deterministic work first, wall clock as the backstop.
-        progress: Gets every better verified schedule while the search runs, so that a killed solve leaves its best one.
+        progress: Gets ever better verified schedules while the search runs, from a thread of its own and as fast as it takes
+            them, so that a killed solve leaves its best one.
     """
     limits = budget or Budget()
     solver = engine_named(engine)
@@ -75,9 +77,12 @@ def solve(
             partial = EngineResult(EngineStatus.FEASIBLE, values, (), (), (), 0, "still searching")
             progress(Feasible(schedule, _certificate(problem, schedule, partial, solver.name, solver.version, limits)))
 
-    result = solver.solve(
-        enc.model, limits, starting_point(enc), on_solution=improved if progress is not None else None
-    )
+    if progress is None:
+        result = solver.solve(enc.model, limits, starting_point(enc))
+    else:
+        # Engines polish step by step: reading and verifying every step would take longer than the search.
+        with Latest(improved) as latest:
+            result = solver.solve(enc.model, limits, starting_point(enc), on_solution=latest.offer)
     if result.status is EngineStatus.INFEASIBLE:
         return _infeasible(problem, enc, result, engine)
     if result.values is None:

@@ -20,6 +20,7 @@ from lowering.measure.protocol import GPU_1
 from service.tuning import errors
 from service.tuning.devices import Devices
 from service.tuning.engine import TaskEngine
+from service.tuning.keeping import kept
 from service.tuning.request import TuneRequest
 from service.tuning.result import CandidateKind, Failure, Outcome, Product, RejectedStructure
 from service.tuning.toolchain import (
@@ -112,21 +113,22 @@ class ChildToolchain:
             "work_limit": request.budget.work_limit,
             "wall_seconds": patience.left,
         }
-        value = self._run("propose.warp" if cuda else "propose.buffer", payload, patience, "solve")
+        value, ended = self._best_of("propose.warp" if cuda else "propose.buffer", payload, patience)
         for document in () if cuda else value["schedules"]:
             self._pinned[_digest(load(Schedule, document["schedule"]))] = load(KernelGraph, document["graph"])
         return Proposals(
             schedules=tuple(_proposed(document) for document in value["schedules"]),
-            rejected=tuple(_rejected(document) for document in value["rejected"]),
-            unknown=value["unknown"],
+            rejected=tuple(_rejected(document) for document in value.get("rejected", ())),
+            unknown=ended or value["unknown"],
         )
 
     def solve(
         self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, patience: Patience
     ) -> Verdict:
-        """Task ``solve.warp``."""
+        """Task ``solve.warp``; of a solve that was killed, the best verified schedule that it had."""
         payload = {**_question(kernel, profile, pins, patience), **asdict(solving)}
-        verdict: Verdict = load(Verdict, self._run("solve.warp", payload, patience, "solve")["verdict"])
+        value, _ = self._best_of("solve.warp", payload, patience)
+        verdict: Verdict = load(Verdict, value["verdict"])
         return verdict
 
     def explain(
@@ -207,6 +209,19 @@ class ChildToolchain:
             task, payload, self._limits(patience), cancel=patience.stop.event, trace=errors.trace()
         )
         return _value(answer.reply, step)
+
+    def _best_of(self, task: str, payload: dict[str, Any], patience: Patience) -> tuple[dict[str, Any], str]:
+        """A search's result, or what it had when it was ended, and how it ended (empty: by itself).
+
+        Raises:
+            WarpwrightError: the task refused its input. StepFailed: it was ended before it had anything.
+        """
+        limits = self._limits(patience)
+        answer = self._engine.run(task, payload, limits, cancel=patience.stop.event, trace=errors.trace(), output=True)
+        best = kept(answer.files)
+        if best is None or isinstance(answer.reply, Returned | Refused):
+            return _value(answer.reply, "solve"), ""
+        return best, f"the search was ended: {errors.failed(answer.reply, 'solve').failure.message}"
 
     def _run_with_files(
         self, task: str, payload: dict[str, Any], patience: Patience

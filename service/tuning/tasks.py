@@ -1,14 +1,17 @@
 """The solver's tasks. Run in children only: importing this module imports a constraint engine.
 
-A solve may ignore every limit that its engine offers (native code, lost timeouts), so it runs where it can be killed.
+A solve may ignore every limit that its engine offers (native code, lost timeouts), so it runs where it can be killed. With an
+``output`` folder in its payload it leaves the best answer so far there, whole at every moment (:mod:`service.tuning.keeping`).
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from service.tuning.keeping import keep
 from solver.ascend.kernel_solve import solve_graph
 from solver.candidates import Candidate, Rejected, propose_family
-from solver.domain import HardwareProfile, Infeasible, KernelGraph, Pins, TargetFamily, dump, load
+from solver.domain import Feasible, HardwareProfile, Infeasible, KernelGraph, Pins, TargetFamily, dump, load
 from solver.engines import Budget
 from solver.explain import explain
 from solver.problem import close_problem
@@ -26,6 +29,10 @@ def propose_warp(payload: dict[str, Any]) -> dict[str, Any]:
     """
     kernels = payload["kernels"]
     numbers = [int(kernel["variant"]) for kernel in kernels]
+
+    def progress(found: Sequence[Candidate]) -> None:
+        keep(payload, {"schedules": [_candidate(candidate, numbers[candidate.variant]) for candidate in found]})
+
     proposals = propose_family(
         [(dict(kernel["params"]), _graph(kernel["graph"])) for kernel in kernels],
         _profile(payload),
@@ -33,6 +40,7 @@ def propose_warp(payload: dict[str, Any]) -> dict[str, Any]:
         engine=str(payload["engine"]),
         budget=_budget(payload),
         pins=_pins(payload),
+        progress=progress,
     )
     infeasible = [rejected for rejected in proposals.rejected if isinstance(rejected.verdict, Infeasible)]
     unknown = [rejected for rejected in proposals.rejected if not isinstance(rejected.verdict, Infeasible)]
@@ -49,7 +57,12 @@ def solve_warp(payload: dict[str, Any]) -> dict[str, Any]:
     if graph.family is TargetFamily.ASCEND:
         return {"verdict": dump(solve_graph(graph, _profile(payload), _pins(payload), engine=str(payload["engine"])))}
     problem = close_problem(graph, _profile(payload), _pins(payload))
-    return {"verdict": dump(solve(problem, engine=str(payload["engine"]), budget=_budget(payload)))}
+
+    def progress(found: Feasible) -> None:
+        keep(payload, {"verdict": dump(found)})
+
+    verdict = solve(problem, engine=str(payload["engine"]), budget=_budget(payload), progress=progress)
+    return {"verdict": dump(verdict)}
 
 
 def explain_warp(payload: dict[str, Any]) -> dict[str, Any]:

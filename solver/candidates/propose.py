@@ -6,7 +6,7 @@ The solver sees the structures in the order of their forecasts until enough sche
 involved, so equal requests get equal answers.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from solver.candidates.result import Baseline, Candidate, Proposals, Rejected
@@ -85,6 +85,7 @@ def propose_family(
     engine: str = "cpsat",
     budget: Budget | None = None,
     pins: Pins | None = None,
+    progress: Callable[[Sequence[Candidate]], None] | None = None,
 ) -> Proposals:
     """Up to ``count`` verified schedules over all variants of a kernel, best forecast first, no two alike.
 
@@ -95,6 +96,7 @@ def propose_family(
         engine: Name of the solver engine.
         budget: Budget of each solve.
         pins: What the user fixed; every candidate keeps it.
+        progress: Gets all candidates so far, best forecast first, whenever there is one more.
 
     Raises:
         NotApplicable: a kernel or the profile is not of the CUDA family.
@@ -123,15 +125,19 @@ def propose_family(
             rejected.append(replace(outcome, params=dict(params), variant=variant))
         elif outcome is not None:
             named = replace(outcome, id=_identity(params, outcome.schedule), params=dict(params), variant=variant)
-            found.setdefault(named.id, named)
+            if found.setdefault(named.id, named) is named and progress is not None:
+                progress(_ordered(found.values()))
     baselines = [
         Baseline(kind, simulation.nanoseconds, dict(params), index, simulation)
         for index, (params, graph) in enumerate(variants)
         for kind in BASELINES
         for simulation in (forecast_baseline(graph, profile, kind),)
     ]
-    order = sorted(found.values(), key=lambda c: (c.forecast_ns, c.variant, c.id))
-    return Proposals(tuple(order), tuple(rejected), tuple(baselines))
+    return Proposals(_ordered(found.values()), tuple(rejected), tuple(baselines))
+
+
+def _ordered(found: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    return tuple(sorted(found, key=lambda c: (c.forecast_ns, c.variant, c.id)))
 
 
 def _questions(variants: int, ranked: Sequence[_Ranked], count: int) -> Iterator[tuple[int, Structure | None]]:

@@ -1,12 +1,18 @@
 """A solve that is killed in the middle leaves the best schedule it had; one that is cut says what it knows and no more."""
 
 import multiprocessing
+import threading
 import time
 from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from solver.domain import dumps, loads
+from lowering.children import Cancelled, ChildPool, Limits, Reply
+from service.engines.local import files_in
+from service.tuning.keeping import kept
+from solver.domain import dump, dumps, load, loads
 from solver.domain.pins import Pins
 from solver.domain.schedule import WarpSchedule
 from solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
@@ -47,6 +53,43 @@ def test_a_killed_search_leaves_a_verified_schedule() -> None:
     assert isinstance(found, Feasible)
     assert isinstance(found.schedule, WarpSchedule)
     assert violations(problem, found.schedule) == ()
+
+
+def question(engine: str) -> dict[str, Any]:
+    """A kernel with an asynchronous product: seconds of search, and a first schedule long before its end."""
+    return {
+        "graph": dump(kernels.attention(waits=False)),
+        "profile": dump(load_profile("h200")),
+        "pins": dump(Pins()),
+        "engine": engine,
+        "seed": 0,
+        "work_limit": 10_000_000,
+        "wall_seconds": 300.0,
+    }
+
+
+def test_a_killed_child_leaves_its_best_schedule(tmp_path: Path) -> None:
+    """The task as the service runs it: the process tree is killed as soon as there is something to leave."""
+    cancel, replies = threading.Event(), list[Reply]()
+    with ChildPool(1) as pool:
+        payload = {**question("cpsat"), "output": str(tmp_path)}
+        limits = Limits(wall_seconds=300)
+        running = threading.Thread(
+            target=lambda: replies.append(pool.run("solve.warp", payload, limits, cancel=cancel)), daemon=True
+        )
+        running.start()
+        until = time.monotonic() + 120
+        while not files_in(tmp_path).get("best.json") and time.monotonic() < until:
+            time.sleep(0.02)
+        cancel.set()
+        running.join(30)
+    assert [type(reply) for reply in replies] == [Cancelled]
+    answer = kept(files_in(tmp_path))
+    assert answer is not None
+    found = load(Verdict, answer["verdict"])
+    assert isinstance(found, Feasible)
+    assert isinstance(found.schedule, WarpSchedule)
+    assert violations(close_problem(kernels.attention(waits=False), load_profile("h200")), found.schedule) == ()
 
 
 @pytest.mark.parametrize(
