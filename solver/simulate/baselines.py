@@ -94,6 +94,27 @@ def _versions(graph: KernelGraph) -> dict[str, int]:
     }
 
 
+def _with_binds(graph: KernelGraph, placement: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The placement with each scalar bound in every role that uses it: both passes leave bindings around all roles' code."""
+    scopes = {scope.id: scope for scope in graph.scopes}
+    binds = {op.binds: op for op in graph.ops if op.binds is not None}
+    needed: dict[str, set[str]] = {op.id: set() for op in binds.values()}
+    waiting = [(name, role) for op in graph.ops for role in placement[op.id] for name in op.uses_scalars]
+    for op in graph.ops:
+        scope = scopes.get(op.scope)
+        while scope is not None:
+            waiting += [(name, role) for role in placement[op.id] for name in scope.uses_scalars]
+            scope = scopes.get(scope.parent or "")
+    while waiting:
+        name, role = waiting.pop()
+        op = binds.get(name)
+        if op is not None and role not in needed[op.id]:
+            needed[op.id].add(role)
+            waiting += [(used, role) for used in op.uses_scalars]
+    order = list(dict.fromkeys(role for roles in placement.values() for role in roles))
+    return placement | {bind: tuple(role for role in order if role in roles) for bind, roles in needed.items() if roles}
+
+
 def _default(graph: KernelGraph) -> WarpSchedule:
     consumers = graph.threads // 32
     registers = DEFAULT_CONSUMER_REGISTERS.get(consumers // 4, 0)
@@ -101,7 +122,7 @@ def _default(graph: KernelGraph) -> WarpSchedule:
         Role("load", 0, 4, LOAD_REGISTERS if registers else 0),
         Role("consumer", 4, 4 + consumers, registers),
     ]
-    placement = {op.id: ("load" if op.kind is OpKind.TMA_LOAD else "consumer",) for op in graph.ops}
+    placement = _with_binds(graph, {op.id: ("load" if op.kind is OpKind.TMA_LOAD else "consumer",) for op in graph.ops})
     versions = _versions(graph)
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for op in graph.ops:
@@ -141,7 +162,7 @@ def _role_based(graph: KernelGraph, device: Machine) -> WarpSchedule:
     roles = [Role("consumer", 0, consumers, budget)]
     roles += [Role(name, consumers + i, consumers + i + 1, auxiliary) for i, name in enumerate(names[1:])]
     role_of = {OpKind.TMA_LOAD: "load", OpKind.TMA_STORE: "store"}
-    placement = {op.id: (role_of.get(op.kind, "consumer"),) for op in graph.ops}
+    placement = _with_binds(graph, {op.id: (role_of.get(op.kind, "consumer"),) for op in graph.ops})
     pipelines, producers = [], {}
     for buffer in graph.buffers:
         if buffer.memory is not Memory.SHARED:

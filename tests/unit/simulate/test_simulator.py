@@ -7,12 +7,13 @@ import pytest
 
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
 from benchmarks.ranking import schedule_of
-from solver.domain import KernelGraph, OpKind, Scope, Sync, SyncKind, WarpSchedule
+from solver.domain import ROOT, Issue, KernelGraph, Op, OpKind, OpRef, Scope, Sync, SyncKind, WarpSchedule
 from solver.profiles import load_profile
-from solver.simulate import baseline_schedule, forecast_baseline, simulate
+from solver.simulate import BaselineKind, baseline_schedule, forecast_baseline, simulate
 from solver.simulate.loops import loops_of
 from solver.simulate.machine import machine
 from solver.simulate.traffic import misses
+from solver.verify import verify
 from tests import kernels
 
 H200 = load_profile("h200")
@@ -230,3 +231,23 @@ def test_a_kernel_without_a_loop_has_no_steady_state() -> None:
     straight = replace(gemm(1)[0], scopes=(Scope("tl.ws_scope_root", gemm(1)[0].scopes[0].kind, None, 1, ()),), ops=())
     played = forecast_baseline(straight, H200, "unspecialized")
     assert played.steady_cycles is None
+
+
+@pytest.mark.parametrize("kind", ["default", "role_based"])
+def test_the_compilers_choice_binds_scalars_in_every_role_that_uses_them(kind: BaselineKind) -> None:
+    graph = gemm(3)[0]
+    bind = Op("bind_bx", OpKind.BIND, ROOT, Issue.BLOCKING, 0, (), (), (), binds="bx", uses_scalars=("by",))
+    inner = replace(bind, id="bind_by", binds="by", uses_scalars=())
+    ops = [
+        replace(op, uses_scalars=("bx",)) if op.kind in (OpKind.TMA_LOAD, OpKind.TMA_STORE) else op for op in graph.ops
+    ]
+    scopes = [replace(s, items=("bind_by", "bind_bx", *s.items)) if s.id == ROOT else s for s in graph.scopes]
+    graph = replace(graph, ops=(inner, bind, *ops), scopes=tuple(scopes))
+    schedule = baseline_schedule(graph, H200, kind)
+    assert schedule is not None
+    bodies = {
+        body.role: [entry.id for entry in body.instructions if isinstance(entry, OpRef)]
+        for body in schedule.program(ROOT).bodies
+    }
+    assert bodies["load"][:2] == ["bind_by", "bind_bx"], "copies use them, one through the other"
+    assert verify(graph, H200, schedule) == (), "what TileLang emits and runs is legal"
