@@ -67,8 +67,10 @@ def kernel(batch=4, heads=16, seq=8192, dim=128, BM=128, BN=128, threads=256, st
                     acc[i, j] *= rescale[i]
                 T.copy(V[bz, by, k * BN : (k + 1) * BN, :], Vs)
                 T.gemm(probs, Vs, acc, policy=T.GemmWarpPolicy.FullRow)
+            for i in T.Parallel(BM):  # one division a row: dividing every element took 1 % of the kernel on an H200
+                denominator[i] = 1.0 / denominator[i]
             for i, j in T.Parallel(BM, dim):
-                acc[i, j] /= denominator[i]
+                acc[i, j] *= denominator[i]
             T.copy(acc, Os)
             T.copy(Os, O[bz, by, bx * BM : (bx + 1) * BM, :])
 

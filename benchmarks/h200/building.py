@@ -256,7 +256,8 @@ def by_hand(params: dict[str, Any], graph: KernelGraph, profile: HardwareProfile
 
     A warpgroup for each 128 threads, one pipeline for both operands of a GEMM, and in a persistent kernel a role that stores
     while the next tile begins; the ring as deep as shared memory allows, and one less; every register that the load warp can
-    spare to the consumers.
+    spare to the consumers. K and V of an attention both ways: with one pipeline for both there is no wait between the
+    exponentials and the second product, with two V may arrive later.
     """
     warpgroups = int(params.get("threads", 256)) // 128
     roles = [
@@ -274,10 +275,11 @@ def by_hand(params: dict[str, Any], graph: KernelGraph, profile: HardwareProfile
             depths=tuple(DepthPin(name, depth) for name in ring),
             roles=(*roles, RolePin("store", registers_per_thread=24)) if persistent else tuple(roles),
             consumer_warpgroups=warpgroups,
-            merged_pipelines=True if gemm else None,
+            merged_pipelines=merged,
             store_role=True if persistent else None,
         )
         for depth in range(deepest, 0, -1)
+        for merged in ((True,) if gemm else (None, True))
     ]
 
 

@@ -22,7 +22,7 @@ def measure_problem(
     *,
     seconds: float,
     cancel: threading.Event,
-    on_result: Callable[[Measured], None],
+    on_result: Callable[[Measured], None] | None = None,
     protocol: Protocol = GPU_1,
 ) -> MeasureReport:
     """One session: baselines and yardsticks first, then candidates by forecast; the fastest of every group meets in rounds."""

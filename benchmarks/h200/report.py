@@ -29,12 +29,17 @@ def table(document: dict[str, Any]) -> str:
     lines += [f"{key}: {value}" for key, value in document.get("facts", {}).items()]
     lines += [f"wall time {document.get('wall_seconds', 0):.0f} s, protocol {document.get('protocol')}", ""]
     for problem in document["problems"].values():
-        lines += [f"## {problem['title']}", "", *_rounds(problem), "", *_counts(problem), "", *_all(problem), ""]
+        lines += [f"## {problem['title']}", "", *_rounds(problem, problem), "", *_counts(problem), ""]
+        if rested := problem.get("rested"):
+            title = f"At the boost clock (protocol {document.get('rested_protocol')}; {_conditions(rested)}):"
+            lines += [title, "", *_rounds(problem, rested), ""]
+        lines += [*_all(problem), ""]
     return "\n".join(lines) + "\n"
 
 
-def _rounds(problem: dict[str, Any]) -> list[str]:
-    rounds = problem.get("rounds_ns") or {}
+def _rounds(problem: dict[str, Any], measured: dict[str, Any]) -> list[str]:
+    """Table of one set of rounds: ``measured`` is the problem's own record, or its record under another protocol."""
+    rounds = measured.get("rounds_ns") or {}
     if not rounds:
         return ["No rounds."]
     rows = {name: median(times) / 1e6 for name, times in rounds.items()}
@@ -47,7 +52,7 @@ def _rounds(problem: dict[str, Any]) -> list[str]:
     for name, ms in sorted(rows.items(), key=lambda row: row[1]):
         entry = entries.get(name, {})
         forecast = entry.get("forecast_ns")
-        note = "winner" if name == problem.get("winner") else "ties" if name in problem.get("tied", []) else ""
+        note = "winner" if name == measured.get("winner") else "ties" if name in measured.get("tied", []) else ""
         tflops = problem["flops"] / ms / 1e9
         ratio = f"{median([a / b for a, b in zip(against, rounds[name], strict=True)]):.3f}" if against else ""
         guess = f"{forecast / 1e6:.3f}" if forecast else ""
@@ -59,21 +64,26 @@ def _counts(problem: dict[str, Any]) -> list[str]:
     entries = [entry for entry in problem["candidates"].values() if "kind" in entry]
     built = sum(bool(entry.get("built")) for entry in entries)
     measured = sum(entry.get("outcome") == "measured" for entry in entries)
-    before, after = problem.get("rounds_before") or {}, problem.get("rounds_after") or {}
-    conditions = (
-        f"clocks {before.get('sm_clock_mhz')} to {after.get('sm_clock_mhz')} MHz, "
-        f"power {before.get('power_watts')} to {after.get('power_watts')} W, "
-        f"{before.get('temperature_celsius')} to {after.get('temperature_celsius')} C"
-    )
+    conditions = _conditions(problem)
     seconds = ", ".join(f"{step} {value:.0f} s" for step, value in problem.get("seconds", {}).items())
-    clock = before.get("sm_clock_mhz") or 0
-    if clock and (after.get("sm_clock_mhz") or 0) < 0.9 * BOOST_MHZ:
-        conditions += f" (power-limited: the boost clock is {BOOST_MHZ} MHz)"
     lines = [f"{len(entries)} planned, {built} built, {measured} measured; {seconds}; {conditions}."]
     failures = [(name, entry["failure"]) for name, entry in problem["candidates"].items() if entry.get("failure")]
     lines += [f"- failed: {name}: {failure[:200]}" for name, failure in failures]
     lines += [f"- {note[:300]}" for note in problem.get("notes", [])]
     return lines
+
+
+def _conditions(measured: dict[str, Any]) -> str:
+    before, after = measured.get("rounds_before") or {}, measured.get("rounds_after") or {}
+    conditions = (
+        f"clocks {before.get('sm_clock_mhz')} to {after.get('sm_clock_mhz')} MHz, "
+        f"power {before.get('power_watts')} to {after.get('power_watts')} W, "
+        f"{before.get('temperature_celsius')} to {after.get('temperature_celsius')} C"
+    )
+    clock = before.get("sm_clock_mhz") or 0
+    if clock and (after.get("sm_clock_mhz") or 0) < 0.9 * BOOST_MHZ:
+        conditions += f" (power-limited: the boost clock is {BOOST_MHZ} MHz)"
+    return conditions
 
 
 def _all(problem: dict[str, Any]) -> list[str]:

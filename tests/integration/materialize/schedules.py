@@ -76,7 +76,8 @@ ATTENTION = WarpSchedule(
         program(
             ROOT,
             consumer=body(
-                *("fill_acc", "fill_denominator", "fill_row_max", "wait qs", "k", "release qs", "compute_acc_2"),
+                *("fill_acc", "fill_denominator", "fill_row_max", "wait qs", "k", "release qs"),
+                *("compute_denominator_2", "compute_acc_2"),
                 *("acquire os", "copy_Os", "commit os"),
             ),
             load=body("acquire qs", "copy_Qs", "commit qs", "k"),
@@ -103,7 +104,7 @@ ATTENTION_PIPELINED = WarpSchedule(
             ROOT,
             consumer=body(
                 *("fill_acc", "fill_denominator", "fill_row_max", "wait qs", "k", "release qs"),
-                *("compute_acc_2", "copy_Os", "store_O"),
+                *("compute_denominator_2", "compute_acc_2", "copy_Os", "store_O"),
             ),
             load=body("acquire qs", "copy_Qs", "commit qs", "k"),
         ),
