@@ -107,10 +107,10 @@ def _with_binds(graph: KernelGraph, placement: dict[str, tuple[str, ...]]) -> di
             scope = scopes.get(scope.parent or "")
     while waiting:
         name, role = waiting.pop()
-        op = binds.get(name)
-        if op is not None and role not in needed[op.id]:
-            needed[op.id].add(role)
-            waiting += [(used, role) for used in op.uses_scalars]
+        bind = binds.get(name)
+        if bind is not None and role not in needed[bind.id]:
+            needed[bind.id].add(role)
+            waiting += [(used, role) for used in bind.uses_scalars]
     order = list(dict.fromkeys(role for roles in placement.values() for role in roles))
     return placement | {bind: tuple(role for role in order if role in roles) for bind, roles in needed.items() if roles}
 
