@@ -106,6 +106,10 @@ class CompiledKernel:
     reused: bool = False
     options: tuple[str, ...] = ()
     """Names of the build options (``lowering.compile.options``); a result with options is another result."""
+    register_cap: int | None = None
+    """Registers a thread that the build was limited to, after the assembler could not allocate at the kernel's own limit."""
+    first_failure: str = ""
+    """What the first build said, where this is the second one."""
 
 
 _ADAPTER: TypeAdapter[CompiledKernel] = TypeAdapter(CompiledKernel)

@@ -11,6 +11,7 @@ from lowering.compile.launchable import over_resource
 from lowering.compile.lower import Lowered, arguments, lower, read_ir
 from lowering.compile.options import BuildOption, build_options, compiler_flags
 from lowering.compile.readback import ReadBack, read_back
+from lowering.compile.register_cap import CAPPED, build_with_retry
 from lowering.compile.result import CompiledKernel, Launch, NotHonoured, Variant, to_document
 from lowering.compile.sass import SassReport, disassemble, find_cuobjdump
 from lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda, versions
@@ -70,13 +71,18 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
         gaps = honour.differences(plan, found, None) if plan else ()
         outcome = _verdict(Outcome(OutcomeKind.COMPILED, missing, ("source_only",)), gaps)
         return finish(outcome, launch=_launch(lowered, found, 0), not_honoured=gaps, **parts)
-    built = build(lowered.launcher, arch, toolchain, Path(payload["output"]))
+    tools, folder = toolchain, Path(payload["output"])
+    built, retry = build_with_retry(
+        lowered.launcher, lambda text: build(text, arch, tools, folder), plan, found, lowered.block_threads
+    )
+    if retry is not None:
+        parts |= {"register_cap": retry.registers, "first_failure": retry.because}
     seconds["nvcc"] = built.seconds
     begun = time.monotonic()
     cuobjdump = find_cuobjdump(toolchain.nvcc)
     sass = disassemble(built.binary, cuobjdump) if built.binary is not None and cuobjdump is not None else None
     seconds["disassemble"] = time.monotonic() - begun
-    return finish(**_judge(lowered, found, built, sass, plan, payload), **parts)
+    return finish(**_judge(lowered, found, built, sass, plan, payload, capped=retry is not None), **parts)
 
 
 def _judge(
@@ -86,6 +92,8 @@ def _judge(
     sass: SassReport | None,
     plan: WarpSchedule | None,
     payload: dict[str, Any],
+    *,
+    capped: bool,
 ) -> dict[str, Any]:
     report = built.report
     launch = _launch(lowered, found, report.static_shared_bytes if report else 0)
@@ -96,7 +104,8 @@ def _judge(
     assert report is not None
     gaps = honour.differences(plan, found, report, sass) if plan else ()
     profile = load(HardwareProfile, payload["profile"]) if payload.get("profile") else None
-    outcome = Outcome(OutcomeKind.COMPILED, details=ptxas.details(report))
+    words = (*ptxas.details(report), *((CAPPED,) if capped else ()))
+    outcome = Outcome(OutcomeKind.COMPILED, details=words)
     if profile is not None and (over := over_resource(launch, report.registers, profile)) is not None:
         outcome = over
     return {

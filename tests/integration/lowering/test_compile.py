@@ -12,6 +12,7 @@ from lowering.children import ChildPool, Limits, Refused, Returned
 from lowering.compile import CompiledKernel, find_cuda, from_document
 from lowering.compile.build import artifact_damage
 from lowering.outcome import OutcomeKind
+from lowering.testing import toolchain as stand_in
 from solver.domain import (
     ROOT,
     OpRef,
@@ -151,6 +152,18 @@ def test_the_variants_are_different_code(pool: ChildPool, irs: tuple[str, str], 
     assert len({kernel.source_digest for kernel in kernels}) == 3
     threads = [kernel.launch.block_threads for kernel in kernels if kernel.launch]
     assert threads == [256, 256, 128]
+
+
+def test_registers_that_cannot_be_allocated_are_limited_once_and_it_is_recorded(
+    pool: ChildPool, irs: tuple[str, str], tmp_path: Path
+) -> None:
+    nvcc = stand_in.write(tmp_path / "bin", log="C7600", cured_by="__maxnreg__(248)")
+    kernel = compiled(pool, tmp_path / "out", irs[0], variant="unspecialized", nvcc=str(nvcc))
+    assert kernel.outcome.kind is OutcomeKind.COMPILED
+    assert "register_cap_lowered" in kernel.outcome.details
+    assert kernel.register_cap == 248
+    assert "register count of '255'" in kernel.first_failure
+    assert "__launch_bounds__(128, 1)" in kernel.source
 
 
 def test_text_that_is_no_ir_is_refused(pool: ChildPool, tmp_path: Path) -> None:
