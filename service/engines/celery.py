@@ -4,6 +4,7 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -29,6 +30,8 @@ DELIVERIES = 3
 POLL_SECONDS = (0.005, 0.25)
 """First and longest pause between looks for the answer: short steps end soon, long ones cost the broker little."""
 ASK_EVERY_SECONDS = 1.0
+COMPILERS_SECONDS = 3.0
+"""How long the workers' compilers are remembered: every lookup of a result asks for them."""
 BROKER_SECONDS = 60.0
 """A broker that does not answer for so long costs the task; until then its restart goes unnoticed."""
 HARD_LIMIT_MARGIN_SECONDS = 30
@@ -42,6 +45,7 @@ class CeleryEngine:
         # Celery would subscribe to every answer, on a connection that nobody reads while we poll.
         self._app.backend.on_task_call = lambda producer, task_id: None
         self._ledger = ledger_of(self._app)
+        self._compilers: dict[str, tuple[str, float]] = {}
         self._store = ArtifactStore(settings.artifacts, sync=settings.slow_artifact_sync)
         host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
         self.service_url = settings.service_url or f"http://{host}:{settings.port}"
@@ -82,6 +86,15 @@ class CeleryEngine:
             return self._ledger.offered(capability)
         except RedisError:
             return False
+
+    def compilers(self, capability: str) -> str:
+        """Those of the workers; the last that were known while no worker is up or the broker does not answer."""
+        known, until = self._compilers.get(capability, ("", 0.0))
+        if time.monotonic() > until:
+            with suppress(RedisError):
+                known = self._ledger.compilers(capability) or known
+            self._compilers[capability] = (known, time.monotonic() + COMPILERS_SECONDS)
+        return known
 
     def close(self) -> None:
         """Close the connections to the broker."""

@@ -6,7 +6,7 @@ that agrees with the other's.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 __all__ = ["ASKED_SECONDS", "SILENCE_SECONDS", "Ledger"]
@@ -55,6 +55,11 @@ class Ledger:
         """Whether a live worker takes tasks of this capability."""
         return bool(self._redis.exists(_offer(capability)))
 
+    def compilers(self, capability: str) -> str:
+        """The compilers of the workers of this capability, also of those that are down; empty when none was ever up."""
+        found = self._redis.get(_compilers(capability))
+        return found.decode() if found else ""
+
     # The side that works.
 
     def take(self, task: str, worker: str) -> bool:
@@ -74,12 +79,19 @@ class Ledger:
         """Pass an event of a running task on."""
         self._redis.pipeline().rpush(_events(task), json.dumps(event)).expire(_events(task), KEPT_SECONDS).execute()
 
-    def offer(self, capabilities: Iterable[str]) -> None:
-        """Say that tasks of these capabilities would be taken; to be repeated."""
+    def offer(self, capabilities: Iterable[str], compilers: Mapping[str, str] | None = None) -> None:
+        """Say that tasks of these capabilities would be taken, and with which compilers; to be repeated."""
         pipeline = self._redis.pipeline(transaction=False)
         for capability in capabilities:
             pipeline.set(_offer(capability), 1, ex=OFFER_SECONDS)
+            if compilers and capability in compilers:
+                pipeline.set(_compilers(capability), compilers[capability])
         pipeline.execute()
+
+    def withdraw(self, capabilities: Iterable[str]) -> None:
+        """Offer these no more; other workers that offer them say so again within a beat."""
+        for capability in capabilities:
+            self._redis.delete(_offer(capability))
 
     def note(self, worker: str, *, error: dict[str, Any] | None = None, healthy: bool | None = None) -> None:
         """Count a task of this worker, with its error where it was the worker's own; note the health of its device."""
@@ -115,6 +127,10 @@ def _events(task: str) -> str:
 
 def _offer(capability: str) -> str:
     return f"warpwright-offer:{capability}"
+
+
+def _compilers(capability: str) -> str:
+    return f"warpwright-compilers:{capability}"
 
 
 def _worker(name: str) -> str:

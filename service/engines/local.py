@@ -61,6 +61,10 @@ class LocalEngine:
         """What needs no device of its own; devices of this machine are measured by the service itself."""
         return capability in QUEUES
 
+    def compilers(self, capability: str) -> str:
+        """This machine's."""
+        return ""
+
     def close(self) -> None:
         """End all children."""
         self._builders.close()

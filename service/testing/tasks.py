@@ -26,7 +26,9 @@ PATIENCE = 7200.0
 
 
 def step(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``stand_in.step``: takes its time and says so; leaves a file where an output folder is given."""
+    """Task ``stand_in.step``: takes its time and says so; leaves a file where an output folder is given, one at once if asked."""
+    if payload.get("output") and payload.get("early"):
+        Path(payload["output"], "early.txt").write_text("before\n")
     time.sleep(float(payload["seconds"]))
     if payload.get("output"):
         Path(payload["output"], "step.txt").write_text("done\n")

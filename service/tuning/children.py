@@ -6,18 +6,16 @@ Only the verifier and the simulator run in this process; both are plain Python w
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
 from lowering.children import Limits, Refused, Reply, Returned
-from lowering.compile import ToolchainMissing, find_cuda
 from lowering.compile.options import BuildOption
-from lowering.compile.toolchain import versions
 from lowering.measure.protocol import GPU_1
 from service.tuning import errors
+from service.tuning.compilers import compilers_here
 from service.tuning.devices import Devices
 from service.tuning.engine import TaskEngine
 from service.tuning.keeping import kept
@@ -84,7 +82,9 @@ class ChildToolchain:
     def identity(self, profile: HardwareProfile) -> Identity:
         """Compiler builds, constraint-set version, protocol and verification settings."""
         rules = CONSTRAINT_SET if profile.family is TargetFamily.CUDA else ASCEND_CONSTRAINT_SET
-        return Identity(_toolchain_name(profile.family), rules, GPU_1.name, VERIFICATION)
+        builds = "compile.cuda" if profile.family is TargetFamily.CUDA else "compile.ascend"
+        compilers = self._engine.compilers(builds) or compilers_here(profile.family)
+        return Identity(compilers, rules, GPU_1.name, VERIFICATION)
 
     def read(self, ir: str, profile: HardwareProfile, patience: Patience) -> KernelRead:
         """Task ``frontend.read`` (``frontend.read_ascend`` for NPUs)."""
@@ -304,15 +304,3 @@ def _built(document: dict[str, Any], files: dict[str, bytes], source_name: str) 
     if kind is Outcome.NOT_HONOURED and not gaps:
         gaps = (outcome.get("message", "the binary differs from the plan"),)
     return Built(report, gaps, tuple(products), binary=binary)
-
-
-@lru_cache(maxsize=4)
-def _toolchain_name(family: TargetFamily) -> str:
-    """One line that changes when a compiler changes."""
-    try:
-        found = versions(find_cuda().nvcc)
-    except ToolchainMissing:
-        found = {"nvcc": "none"}
-    if family is TargetFamily.ASCEND:
-        found = {name: version for name, version in found.items() if name != "nvcc"}
-    return "; ".join(f"{name} {version}" for name, version in sorted(found.items()))[:200]

@@ -47,6 +47,10 @@ class TaskEngine(Protocol):
         """Whether tasks of a capability such as ``measure.h200`` would find a worker now."""
         ...
 
+    def compilers(self, capability: str) -> str:
+        """The compilers behind a capability such as ``compile.cuda``; empty where they are this machine's, or unknown."""
+        ...
+
     def close(self) -> None:
         """End everything that runs here."""
         ...

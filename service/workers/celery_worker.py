@@ -9,11 +9,21 @@ from celery import signals
 from service.engines.celery_app import VISIBILITY_SECONDS, ledger_of, make_celery
 from service.engines.ledger import SILENCE_SECONDS
 from service.engines.queues import checked
+from service.tuning.compilers import compilers_here
 from service.workers.devices import devices_for
 from service.workers.duty import Duty
 from service.workers.heartbeat import BEAT_SECONDS, Heartbeat
+from solver.domain import TargetFamily, WarpwrightError
 
-__all__ = ["run_worker"]
+__all__ = ["CompilersDiffer", "run_worker"]
+
+COMPILES = {"compile.cuda": TargetFamily.CUDA, "compile.ascend": TargetFamily.ASCEND}
+
+
+class CompilersDiffer(WarpwrightError):
+    """Live workers of this capability have other compilers; stop them first, as results name one set of compilers."""
+
+    code = "compilers-differ"
 
 
 def run_worker(
@@ -45,14 +55,20 @@ def run_worker(
 
     Raises:
         UnknownCapability: a capability is none of these. DeviceMissing: no device of this machine is of that profile.
+        CompilersDiffer: live workers have others.
     """
     wanted, found = devices_for([each for each in capabilities if each], devices)
     capabilities = checked(wanted)
     duty = Duty({capability: device.options for capability, device in found.items()}, service_url, token)
     app = make_celery(broker_url, duty, silence_seconds=silence_seconds, visibility_seconds=visibility_seconds)
     ledger = ledger_of(app, silence_seconds)
+    compilers = {each: compilers_here(family) for each, family in COMPILES.items() if each in capabilities}
+    for capability, here in compilers.items():
+        if ledger.offered(capability) and (there := ledger.compilers(capability)) != here:
+            message = f"workers of {capability} have {there!r} and this machine has {here!r}: results would be mixed up"
+            raise CompilersDiffer(message, place=capability)
     heartbeat = Heartbeat(
-        app, ledger, capabilities, found, service_url=service_url, token=token, seconds=heartbeat_seconds
+        app, ledger, capabilities, found, compilers, service_url=service_url, token=token, seconds=heartbeat_seconds
     )
     # Weak references by default: these live as long as the worker does, which is this very call.
     signals.celeryd_after_setup.connect(heartbeat.before_work, weak=False)

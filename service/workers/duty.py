@@ -107,7 +107,8 @@ class Duty:
                 if request["output"]:
                     payload["output"] = str(output)
                 reply = pool.run(task, payload, limits, trace=request["trace"], cancel=cancel, on_event=tell)
-                files = files_in(output) if isinstance(reply, Returned) and not cancel.is_set() else {}
+                # Also of a task that was ended: a search keeps the best that it had. Nobody waits for a cancelled one's.
+                files = files_in(output) if not cancel.is_set() else {}
                 return reply, upload(files, service, self._token)
             except TransferFailed as error:
                 return ProtocolBroken(error.message), {}

