@@ -10,13 +10,14 @@ import pytest
 import typer
 import yaml
 
+from service.engines.queues import QUEUES
 from service.settings import DEFAULT_PORT, Settings
 from warpwright.cli.main import app
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "docker-compose.yml"
-NOT_SETTINGS = {"WARPWRIGHT_SERVICE_URL", "WARPWRIGHT_TOKEN"}
-"""Read by workers (``service.engines.celery_app``)."""
+NOT_SETTINGS = {"WARPWRIGHT_TOKEN"}
+"""Read by workers (``warpwright.cli.worker``)."""
 
 
 def compose() -> dict[str, Any]:
@@ -47,9 +48,37 @@ def test_the_pieces_are_there() -> None:
     assert services["service"]["ports"] == [f"{DEFAULT_PORT}:{DEFAULT_PORT}"]
 
 
-def test_docker_accepts_it() -> None:
+def test_the_workers_cover_every_queue() -> None:
+    services = compose()["services"]
+    commands = [services[name]["command"] for name in ("compile-worker", "gpu-worker")]
+    taken = {each for command in commands for each in command[command.index("--capabilities") + 1].split(",")}
+    assert taken == {*QUEUES, "measure"}
+
+
+def test_whatever_waits_for_a_service_waits_for_one_that_can_say_it_is_ready() -> None:
+    services = compose()["services"]
+    for name, service in services.items():
+        for other, how in service.get("depends_on", {}).items():
+            assert how == {"condition": "service_healthy"}, name
+            assert "healthcheck" in services[other], other
+
+
+def composers() -> list[list[str]]:
+    """Whatever is here that reads compose files: docker's plugin, or the older program, which needs no daemon for it."""
+    found = []
     docker = shutil.which("docker")
-    if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
-        return  # what docker would check is checked above as far as it goes; CI images without docker stay green
-    checked = subprocess.run([docker, "compose", "-f", str(FILE), "config", "-q"], capture_output=True, check=False)
-    assert checked.returncode == 0, checked.stderr.decode()
+    if docker and not subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
+        found.append([docker, "compose"])
+    if older := shutil.which("docker-compose"):
+        found.append([older])
+    return found
+
+
+def test_what_reads_compose_files_accepts_it() -> None:
+    for composer in composers():  # none on most CI images; what it would check is checked above as far as it goes
+        command = [*composer, "-f", str(FILE), "--profile", "gpu", "config"]
+        checked = subprocess.run(command, capture_output=True, check=False, text=True)
+        assert checked.returncode == 0, checked.stderr
+        resolved = yaml.safe_load(checked.stdout)["services"]
+        assert set(resolved) == set(compose()["services"])
+        assert resolved["gpu-worker"]["environment"]["WARPWRIGHT_SERVICE_URL"] == f"http://service:{DEFAULT_PORT}"
