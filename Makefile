@@ -15,7 +15,7 @@ EXTRAS := kernels,cluster,postgres,dev$(if $(shell command -v nvcc 2>/dev/null),
 SOURCES := warpwright service solver lowering migrations tests benchmarks examples
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long check format sizes serve openapi differential fuzz-ir fuzz-api chaos bench bench-service bench-solve bench-ranking clean
+.PHONY: help setup demo test test-long test-celery check format sizes serve openapi differential fuzz-ir fuzz-api chaos bench bench-service bench-solve bench-ranking clean
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -40,6 +40,10 @@ test: setup ## Run the whole test suite on two cores (no GPU, no network, no roo
 
 test-long: setup ## Run the tests marked slow as well
 	$(PY) -m pytest -m "slow or not slow"
+
+test-celery: setup ## Every database with every task engine, real compilers on Celery workers included
+	WARPWRIGHT_TEST_BACKENDS=all $(PY) -m pytest -n $(JOBS) --dist loadfile -m "slow or not slow" tests/acceptance/service \
+		tests/integration/service tests/contract/service
 
 check: setup ## Linters and the strict type checker, as CI runs them
 	$(BIN)/ruff check .
@@ -66,8 +70,8 @@ fuzz-ir: setup ## 100,000 damaged IR documents against the frontend: one JSON ob
 fuzz-api: setup ## Generated requests over the whole OpenAPI document: one JSON object
 	$(PY) -m benchmarks.api
 
-chaos: setup ## Kill server, jobs and children at random moments and check that nothing is lost
-	$(PY) -m benchmarks.chaos
+chaos: setup ## Kill servers, runners, Celery workers and children at 200 random moments; nothing may be lost
+	$(PY) -m benchmarks.chaos --engine celery --kills 200
 
 bench: bench-solve bench-ranking bench-service ## All benchmarks that need no device
 
