@@ -14,6 +14,7 @@ from solver.bounds import lower_bounds
 from solver.domain.schedule import WarpSchedule
 from solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown
 from solver.engines import Budget, EngineStatus, engine
+from solver.engines.core import restricted
 from solver.families import FAMILIES
 from solver.problem import WarpProblem
 from solver.solve import build_model, solve, starting_point
@@ -99,6 +100,28 @@ def relaxing_never_worsens(problem: WarpProblem, family: str) -> None:
         assert less.objectives <= full.objectives
 
 
+def cores_are_minimal(problem: WarpProblem, choice: Choice, name: str) -> None:
+    """A core's families exclude every schedule by themselves, and without any one of them some schedule is left."""
+    enc = build_model(problem.with_pins(pins_of(problem, choice)))
+    result = engine(name).solve(enc.model, BUDGET)
+    if result.status is not EngineStatus.INFEASIBLE:
+        return
+    other = engine("cpsat" if name == "z3" else "z3")
+    for dropped in (None, *result.core):
+        rest = restricted(enc.model, [family for family in result.core if family != dropped])
+        expected = EngineStatus.INFEASIBLE if dropped is None else EngineStatus.OPTIMAL
+        assert other.solve(rest, BUDGET).status is expected, (result.core, dropped)
+
+
+def bounds_hold(problem: WarpProblem, choice: Choice) -> None:
+    """No schedule that the verifier accepts has an interval below the bound of its width, or below that of all widths."""
+    schedule = schedule_of(problem, choice)
+    if violations(problem, schedule):
+        return
+    interval = judge(problem, schedule)[0]
+    assert interval >= lower_bounds(problem, choice[2])["k"][0].cycles >= lower_bounds(problem)["k"][0].cycles
+
+
 PROPERTIES = [search_equals_trying_everything, engines_agree, answers_are_verified]
 
 
@@ -130,6 +153,28 @@ def test_check_agrees_with_build(problem: WarpProblem, data: st.DataObject) -> N
 @given(small_problems(), st.data())
 def test_check_agrees_with_build_on_many(problem: WarpProblem, data: st.DataObject) -> None:
     choices_agree(problem, data.draw(st.sampled_from(list(choices(problem, MOST)))))
+
+
+@pytest.mark.parametrize("name", ["cpsat", "z3"])
+@settings(max_examples=5, deadline=None, derandomize=True, suppress_health_check=QUIET)
+@given(problem=small_problems(), data=st.data())
+def test_cores_are_minimal(name: str, problem: WarpProblem, data: st.DataObject) -> None:
+    cores_are_minimal(problem, data.draw(st.sampled_from(list(choices(problem, MOST)))), name)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", ["cpsat", "z3"])
+@settings(max_examples=200, deadline=None, suppress_health_check=QUIET)
+@given(problem=small_problems(), data=st.data())
+def test_cores_are_minimal_on_many(name: str, problem: WarpProblem, data: st.DataObject) -> None:
+    cores_are_minimal(problem, data.draw(st.sampled_from(list(choices(problem, MOST)))), name)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=QUIET)
+@given(small_problems(), st.data())
+def test_no_schedule_beats_its_bound(problem: WarpProblem, data: st.DataObject) -> None:
+    bounds_hold(problem, data.draw(st.sampled_from(list(choices(problem, MOST)))))
 
 
 @settings(max_examples=4, deadline=None, derandomize=True, suppress_health_check=QUIET)
