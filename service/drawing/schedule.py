@@ -111,7 +111,7 @@ def _cause(cause: str) -> str:
 
 
 def _ends(event: TimelineEvent) -> tuple[int, int]:
-    return round(event.start), max(round(event.end), round(event.start) + 1)
+    return round(event.start), round(event.end)
 
 
 def _span(event: TimelineEvent) -> Span:

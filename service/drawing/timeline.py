@@ -140,14 +140,17 @@ def _lane(lane: Lane, top: float, begin: int, scale: float) -> str:
 
 
 def _levels(spans: Sequence[Span]) -> tuple[list[int], int]:
-    """A row inside the lane for each span, so that none covers another; and how many rows there are."""
+    """A row inside the lane for each span, so that none covers another, and how many there are.
+
+    What lasts less than a cycle covers nothing.
+    """
     free_at: list[int] = []
     levels = []
     for span in spans:
         level = next((row for row, free in enumerate(free_at) if free <= span.start_cycle), len(free_at))
         if level == len(free_at):
             free_at.append(0)
-        free_at[level] = max(span.end_cycle, span.start_cycle + 1)
+        free_at[level] = span.end_cycle
         levels.append(level)
     return levels, max(1, len(free_at))
 

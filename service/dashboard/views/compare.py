@@ -4,6 +4,7 @@ import difflib
 from dataclasses import dataclass
 
 from service.artifacts.store import ArtifactStore
+from service.candidates.words import registers_of
 from service.dashboard.views.jobpage import candidate_of
 from service.db import ReadSession
 from service.db.models import Candidate
@@ -60,6 +61,11 @@ def compare(session: ReadSession, store: ArtifactStore, a: str, b: str) -> Compa
             ("on-chip bytes", "on_chip_bytes"),
             ("synchronisations", "synchronisations"),
         )
+    ]
+    read_back = [registers_of(row.report) for row in (first, second)]
+    rows += [
+        (name, read_back[0][n], read_back[1][n])
+        for n, name in enumerate(("registers (ptxas)", "spilled bytes (ptxas)"))
     ]
     differences = [
         _difference(product, _text(store, first_products[product]), _text(store, second_products[product]))

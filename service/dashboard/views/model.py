@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import select
 
+from service.candidates.words import structure_words
 from service.dashboard.views.contradictions import Contradiction, Judged, false_feasible, false_infeasible
 from service.db import ReadSession
 from service.db.models import Candidate, Job, JobState
@@ -178,7 +179,7 @@ def _described(session: ReadSession, miss: Miss) -> Miss:
     structure: dict[str, Any] = session.scalar(
         select(Candidate.structure).where(Candidate.job_id == miss.job, Candidate.key == miss.key)
     )
-    return replace(miss, structure=", ".join(f"{name} {value}" for name, value in structure.items()))
+    return replace(miss, structure=structure_words(structure))
 
 
 def _misses(job: Job, rows: Sequence[_Timed]) -> list[Miss]:

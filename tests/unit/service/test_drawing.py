@@ -199,3 +199,17 @@ def test_a_schedule_is_drawn_with_facts_and_maps() -> None:
     assert drawn.end_cycle == drawn.timelines[0].end_cycle > 0
     assert {map_.title for map_ in drawn.maps} == {"Shared memory of one block", "Registers of one block"}
     assert dict(drawn.facts)["Busiest"]
+
+
+def test_spans_that_follow_each_other_are_one_row_high_however_short() -> None:
+    lane = Lane("consumer", (Span(0, 10, "a"), Span(10, 10, "arrive"), Span(10, 30, "b")))
+    assert (
+        len(
+            set(
+                re.findall(
+                    r'<rect x="[^"]*" y="([^"]*)" width="[^"]*" height="[^"]*" rx', timeline_svg(Timeline((lane,)))
+                )
+            )
+        )
+        == 1
+    )
