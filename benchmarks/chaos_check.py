@@ -75,6 +75,11 @@ def _check(engine: Engine, jobs: int, candidates: int, measured: int) -> tuple[l
         )
         if shapes != wanted:
             problems.append(f"candidates by job are {dict(shapes)}, not {dict(wanted)}")
+            problems += [
+                f"{job}: {key} is {outcome}: {failure}"
+                for job, key, outcome, failure in rows("SELECT job_id, key, outcome, failure FROM candidates")
+                if outcome not in ("compiled", "measured")
+            ][:10]
         total = sum(count for _, _, count in attempts)
     endings = Counter[str]()
     for _, ending, count in attempts:

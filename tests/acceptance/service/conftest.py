@@ -6,16 +6,18 @@ way. ``WARPWRIGHT_TEST_BACKENDS=all`` crosses both engines with both databases (
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from service.db import Database
 from service.db.migrate import upgrade
+from service.engines.farm import FarmDevices
 from service.engines.local import LocalEngine
 from service.settings import Settings
 from service.testing import StandInToolchain
@@ -23,7 +25,9 @@ from service.testing.farm import TemporaryFarm
 from service.testing.on_engine import SIMULATED, StandInOnEngine
 from service.testing.postgresql import TemporaryPostgresql
 from service.testing.running import RunningService
+from service.tuning.children import ChildToolchain
 from service.tuning.devices import Devices
+from service.tuning.toolchain import Toolchain
 
 Starter = Callable[..., RunningService]
 
@@ -32,7 +36,7 @@ ON_ENGINES = ("sqlite-local", "postgresql-celery")
 CROSSED = ("sqlite-local", "postgresql-local", "sqlite-celery", "postgresql-celery")
 TRIED_ON_ENGINES = {"test_jobs", "test_batches", "test_long_running", "test_results"}
 """Modules whose tests are about work; the others are about requests, and no engine has a part in them."""
-ENGINES_ONLY = {"test_engines"}
+ENGINES_ONLY = {"test_engines", "test_real_toolchain"}
 WORKERS = 2
 
 
@@ -147,6 +151,18 @@ def client(shared: RunningService) -> httpx.Client:
     return shared.client
 
 
+@pytest.fixture
+def start_real(request: pytest.FixtureRequest, tmp_path: Path, backend: str, database_url: str) -> Iterator[Starter]:
+    """Starts services on the real toolchain, its tasks on the backend's engine."""
+    with ExitStack() as running:
+
+        def starter(**changes: object) -> RunningService:
+            settings = settings_for(tmp_path, database_url=database_url, **changes)
+            return running.enter_context(_on_engine(request, backend, settings, ChildToolchain))
+
+        yield starter
+
+
 def _database_url(request: pytest.FixtureRequest, backend: str) -> str:
     if backend.startswith("sqlite"):
         return ""
@@ -158,17 +174,28 @@ def _service(
     request: pytest.FixtureRequest, backend: str, settings: Settings, plain: StandInToolchain
 ) -> RunningService:
     """A service on a backend; the plain stand-in goes on counting and naming versions on all of them."""
+    if backend in PLAIN:
+        return RunningService(settings, toolchain=plain)
+    return _on_engine(
+        request, backend, settings, lambda engine, devices: StandInOnEngine(engine, devices, plain), [SIMULATED]
+    )
+
+
+def _on_engine(
+    request: pytest.FixtureRequest,
+    backend: str,
+    settings: Settings,
+    make: Callable[..., Toolchain],
+    devices: Sequence[dict[str, Any]] = (),
+) -> RunningService:
     if backend.endswith("-local"):
         local: LocalEngine = request.getfixturevalue("local_engine")
-        return RunningService(settings, toolchain=StandInOnEngine(local, Devices([SIMULATED]), plain))
-    if backend.endswith("-celery"):
-        from service.engines.celery import CeleryEngine
-        from service.engines.farm import FarmDevices
+        return RunningService(settings, toolchain=make(engine=local, devices=Devices(devices)))
+    from service.engines.celery import CeleryEngine
 
-        farm: TemporaryFarm = request.getfixturevalue("farm")
-        settings = replace(settings, broker_url=farm.broker_url)
-        engine = CeleryEngine(settings)
-        running = RunningService(settings, toolchain=StandInOnEngine(engine, FarmDevices(engine, []), plain))
-        engine.service_url = running.url
-        return running
-    return RunningService(settings, toolchain=plain)
+    farm: TemporaryFarm = request.getfixturevalue("farm")
+    settings = replace(settings, broker_url=farm.broker_url)
+    engine = CeleryEngine(settings)
+    running = RunningService(settings, toolchain=make(engine=engine, devices=FarmDevices(engine, [])))
+    engine.service_url = running.url
+    return running

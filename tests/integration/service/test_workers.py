@@ -153,3 +153,20 @@ def test_the_workers_compilers_are_the_results_and_others_are_refused(
         elsewhere.redis.set("warpwright-offer:compile.cuda", 1, ex=60)
         with pytest.raises(CompilersDiffer, match=r"nvcc 1\.0"):
             run_worker(elsewhere.broker_url, ["compile.cuda"])
+
+
+def test_a_broker_that_restarts_empty_costs_time_and_no_answer(farm: TemporaryFarm, engine: CeleryEngine) -> None:
+    farm.wait_ready()
+    answers: list[Any] = []
+
+    def ask() -> None:
+        limits = Limits(wall_seconds=120.0)
+        answers.append(engine.run("stand_in.step", {"seconds": 2.0}, limits, cancel=threading.Event()).reply)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    until(farm.busy)
+    farm.restart_redis()
+    thread.join(timeout=120.0)
+    assert [type(answer) for answer in answers] == [Returned]
+    farm.wait_ready()

@@ -1,0 +1,44 @@
+"""Real jobs on every engine: TileLang reads and lowers an Ascend kernel, here in children and on Celery workers.
+
+Slow (``make test-celery``): each engine imports TileLang in children of its own.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lowering.children import Limits, Returned, run_task
+from tests.acceptance.service.jobs_over_http import candidates, finished, submit
+
+KERNELS = Path(__file__).parents[2] / "integration" / "ascend" / "kernels.py"
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def vector() -> str:
+    """IR of a kernel for NPUs."""
+    payload = {"path": str(KERNELS), "function": "vector", "set": {}}
+    reply = run_task("kernel_file.read", payload, Limits(wall_seconds=240))
+    assert isinstance(reply, Returned), reply
+    return str(reply.value["variants"][0]["ir"])
+
+
+def test_an_ascend_job_leaves_its_source_and_a_proof(start_real: Any, vector: str) -> None:
+    client = start_real(child_memory_bytes=8 << 30).client
+    job = submit(client, vector, profile="ascend950", candidates=2)
+    done = finished(client, job["id"], seconds=60.0)
+    assert (done["state"], done["ending"], done["note"]) == ("done", "tuned", "lowered, not compiled, not measured"), (
+        done
+    )
+    found = candidates(client, job["id"])
+    assert {each["kind"] for each in found} == {"default", "scheduled"}
+    best = next(each for each in found if each["id"] == done["best"])
+    assert best["certificate"]["verified"] is True
+    source = client.get(f"/v1/artifacts/{best['artifacts']['ascend_source']}")
+    assert source.status_code == 200
+    assert "__aicore__" in source.text or "kernel" in source.text
+    assert "tilelang" in best["fingerprint"]["toolchain"]
+    again = client.post("/v1/results:lookup", json={"ir": vector, "profile": "ascend950"}).json()
+    assert (again["found"], again["result"]["candidate"]) == (True, done["best"])
