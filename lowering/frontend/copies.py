@@ -16,7 +16,7 @@ __all__ = ["classify_copy"]
 tirx = tvm.tirx
 
 STRIDE_BYTES = 16
-"""A tensor map's strides are multiples of this many bytes, and so is the innermost extent of a store."""
+"""A tensor map's strides are multiples of this many bytes, and so is the innermost extent of a copy."""
 STRIDE_LIMIT = 1 << 40
 CP_ASYNC_BYTES = (4, 8, 16)
 
@@ -50,9 +50,14 @@ def classify_copy(call: Any, source: Touch, target: Touch, *, has_tma: bool, has
 def _load(
     call: Any, name: str, prefer: str, options: Any, source: Touch, target: Touch, *, has_tma: bool, has_cp_async: bool
 ) -> OpKind:
-    bulk = has_tma and _same_kind(source, target) and _strides_fit(source.buffer)
+    # TileLang looks at scheduled copies before layouts are known, so its one-dimensional bulk copy, which would take rows of any
+    # length, is not among the choices; only ``T.tma_copy`` leaves the row's length to the hardware (595-612, 640-665).
+    possible = has_tma and _same_kind(source, target) and _strides_fit(source.buffer)
+    bulk = possible and _rows_fit(source)
     asynchronous = has_cp_async and str(source.buffer.dtype) == str(target.buffer.dtype)
-    if name == "tl.tileop.tma_copy" or prefer == "tma":
+    if name == "tl.tileop.tma_copy":
+        return _insist(possible, OpKind.TMA_LOAD, call)
+    if prefer == "tma":
         return _insist(bulk, OpKind.TMA_LOAD, call)
     if name == "tl.tileop.async_copy" or prefer == "cp_async" or _flag(options, "no_implicit_async_commit_wait"):
         return _insist(asynchronous, OpKind.ASYNC_LOAD, call)

@@ -902,6 +902,30 @@ def filled_twice() -> Any:
     return main
 
 
+def odd_rows() -> Any:
+    rows, cols, used = 1024, 128, 126
+
+    @T.prim_func
+    def main(
+        X: T.Tensor((rows, cols), T.float16), weight: T.Tensor((1024,), T.float32), Y: T.Tensor((rows, cols), T.float16)
+    ):
+        with T.Kernel(rows // 64, threads=128) as bx:
+            xs = T.alloc_shared((64, cols), T.float16)
+            narrow = T.alloc_shared((64, used), T.float16)
+            weights = T.alloc_shared((62,), T.float32)
+            whole = T.alloc_shared((64,), T.float32)
+            out = T.alloc_fragment((64, cols), T.float16)
+            T.copy(X[bx * 64, 0], xs)
+            T.copy(X[bx * 64 : bx * 64 + 64, 0:used], narrow)
+            T.copy(weight[bx * 62 : bx * 62 + 62], weights)
+            T.copy(weight[bx * 64 : bx * 64 + 64], whole)
+            for i, j in T.Parallel(64, cols):
+                out[i, j] = xs[i, j] + narrow[i, j % used] * T.cast(weights[i % 62] * whole[i], T.float16)
+            T.copy(out, Y[bx * 64, 0])
+
+    return main
+
+
 def thread_index() -> Any:
     @T.prim_func
     def main(X: T.Tensor((128,), T.float32), Y: T.Tensor((128,), T.float32)):
@@ -944,6 +968,7 @@ FITTING: tuple[Factory, ...] = (
     loads_around_loop,
     last_tile_again,
     filled_twice,
+    odd_rows,
 )
 
 NOT_FITTING: dict[Factory, str] = {

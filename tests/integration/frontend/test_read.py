@@ -220,3 +220,15 @@ def test_the_same_document_gives_the_same_graph_whatever_was_read_before(
     assert isinstance(before, Returned)
     assert isinstance(after, Returned)
     assert before.value == after.value
+
+
+def test_rows_that_are_no_multiple_of_16_bytes_go_through_registers(read_graph: ReadGraph) -> None:
+    """As TileLang classifies scheduled copies: its one-dimensional bulk copy needs layouts, which are not there yet."""
+    graph = read_graph("odd_rows")
+    kinds = {access.buffer: op.kind for op in graph.ops for access in op.writes if op.kind is not OpKind.PARALLEL}
+    assert {name: kinds[name] for name in ("xs", "narrow", "weights", "whole")} == {
+        "xs": OpKind.TMA_LOAD,
+        "narrow": OpKind.COPY,
+        "weights": OpKind.COPY,
+        "whole": OpKind.TMA_LOAD,
+    }
