@@ -44,9 +44,9 @@ def all_of(session: ReadSession, job_id: str) -> Sequence[Candidate]:
 
 
 def baselines(session: ReadSession, job_id: str, kinds: Sequence[str]) -> Sequence[Candidate]:
-    """A job's candidates of the compiler's own kinds, three at most."""
+    """A job's candidates of the compiler's own kinds: three, or three for each variant up to the first that fits."""
     query = select(Candidate).where(Candidate.job_id == job_id, Candidate.kind.in_(list(kinds)))
-    return session.scalars(query.order_by(Candidate.number).limit(8)).all()
+    return session.scalars(query.order_by(Candidate.number).limit(256)).all()
 
 
 def artifacts(session: ReadSession, job_id: str, key: str) -> dict[str, str]:

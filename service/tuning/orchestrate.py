@@ -5,7 +5,7 @@ of the whole tuning (no variant readable) ends it without an answer.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from service.tuning.events import CandidateEnded, Event, Phase, PhaseEntered, Pr
 from service.tuning.floor import floor_ns
 from service.tuning.identity import candidate_id
 from service.tuning.judged import judged
-from service.tuning.ranking import best_of, note_of
+from service.tuning.ranking import best_of, note_of, ranked
 from service.tuning.request import TuneRequest
 from service.tuning.result import (
     BASELINES,
@@ -115,11 +115,18 @@ def tune(
     run.emit(PhaseEntered(Phase.SOLVING))
     kernels, variants, not_applicable = _read(run)
     proposals = Proposals((), unknown="stopped") if run.over() else _propose(run, kernels)
-    plans = _plans(run, kernels, proposals, baseline_variant=0 if not_applicable else min(kernels))
+    tried = {0 if not_applicable else min(kernels)}
+    plans = _plans(run, kernels, proposals, baseline_variant=min(tried))
     run.total = len(plans)
     run.emit(Proposed(total=len(plans), rejected=len(proposals.rejected)))
     run.emit(PhaseEntered(Phase.BUILDING))
     _build_all(run, plans, known or _nothing_known, parallel)
+    while (variant := _next_yardstick(run, kernels, tried)) is not None:
+        tried.add(variant)
+        more = [plan for plan in _baselines(run, kernels, variant) if plan.id not in run.records]
+        run.total += len(more)
+        run.emit(Proposed(total=run.total, rejected=len(proposals.rejected)))
+        _build_all(run, more, known or _nothing_known, parallel)
     # Asked again: a worker with the device may have come while the candidates were built.
     if measures or (request.measure and toolchain.measures(request.profile)):
         _measure_all(run, kernels)
@@ -181,24 +188,7 @@ def _plans(
     run: _Run, kernels: Mapping[int, KernelRead], proposals: Proposals, baseline_variant: int
 ) -> tuple[Plan, ...]:
     """Baselines of the user's default first (they are the yardstick), then proposals, best forecast first."""
-    family = run.request.profile.family
-    kinds = BASELINES if family is TargetFamily.CUDA else (CandidateKind.DEFAULT,)
-    kernel = kernels.get(baseline_variant)
-    # A kernel that no schedule can express has no graph and no structural hash here: its text stands for it.
-    ir = run.request.variants[baseline_variant].ir
-    plans = {
-        plan.id: plan
-        for plan in (
-            Plan(
-                id=candidate_id(kernel.ir_hash if kernel else ir, kind, None),
-                variant=baseline_variant,
-                kind=kind,
-                kernel=kernel,
-                forecast_ns=run.toolchain.forecast(kernel, kind, run.request.profile) if kernel else None,
-            )
-            for kind in kinds
-        )
-    }
+    plans = {plan.id: plan for plan in _baselines(run, kernels, baseline_variant)}
     for proposal in proposals.schedules:
         kernel = kernels[proposal.variant]
         plan = Plan(
@@ -211,6 +201,38 @@ def _plans(
         )
         plans.setdefault(plan.id, plan)
     return tuple(plans.values())
+
+
+def _baselines(run: _Run, kernels: Mapping[int, KernelRead], variant: int) -> tuple[Plan, ...]:
+    """The compiler's own choices for one variant."""
+    family = run.request.profile.family
+    kernel = kernels.get(variant)
+    # A kernel that no schedule can express has no graph and no structural hash here: its text stands for it.
+    ir = run.request.variants[variant].ir
+    return tuple(
+        Plan(
+            id=candidate_id(kernel.ir_hash if kernel else ir, kind, None),
+            variant=variant,
+            kind=kind,
+            kernel=kernel,
+            forecast_ns=run.toolchain.forecast(kernel, kind, run.request.profile) if kernel else None,
+        )
+        for kind in (BASELINES if family is TargetFamily.CUDA else (CandidateKind.DEFAULT,))
+    )
+
+
+def _next_yardstick(run: _Run, kernels: Mapping[int, KernelRead], tried: Collection[int]) -> int | None:
+    """The variant whose baselines are built because those of the user's default do not fit the device; None if they do.
+
+    Without an unspecialised build there is no reference, so nothing could be measured. Variants that our schedules could be
+    built for come first.
+    """
+    references = [r for r in run.records.values() if r.kind is CandidateKind.UNSPECIALIZED]
+    unfit = [r for r in references if r.outcome in (Outcome.OVER_RESOURCE, Outcome.COMPILE_FAILED)]
+    if not references or len(unfit) < len(references) or run.over() or time.monotonic() >= run.build_until:
+        return None
+    scheduled = [r.variant for r in ranked(tuple(run.records.values())) if r.kind is CandidateKind.SCHEDULED]
+    return next((number for number in [*scheduled, *sorted(kernels)] if number not in tried), None)
 
 
 def _nothing_known(candidate: str) -> CandidateRecord | None:
@@ -243,7 +265,7 @@ def _build_all(run: _Run, plans: Sequence[Plan], known: Callable[[str], Candidat
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda f: f.result().id):
                 ended(future.result())
-    run.cut = bool(waiting)
+    run.cut = run.cut or bool(waiting)
     for plan in waiting:
         run.ended(skipped(plan, run.stop.reason or "budget"))
 

@@ -48,6 +48,26 @@ def test_events_come_in_the_order_of_the_work() -> None:
     assert result.note == "measured"
 
 
+def test_the_yardstick_is_the_first_variant_that_fits_the_device() -> None:
+    """The user's default may be too large for a smaller device: without a reference nothing could be measured there."""
+    too_large = new_ir(schedules=1, faults={-1: "over_resource", 0: "over_resource"})
+    result, seen = run(request_for(too_large, too_large, new_ir(schedules=2)), StandInToolchain(device=True))
+    baselines = [c for c in result.candidates if c.kind is not CandidateKind.SCHEDULED]
+    assert {(c.variant, c.outcome) for c in baselines} == {(0, Outcome.OVER_RESOURCE), (2, Outcome.MEASURED)}
+    assert result.note == "measured"
+    assert result.candidate(result.best or "").variant == 2
+    last = [event for event in seen if isinstance(event, CandidateEnded)][-1]
+    assert last.total == len(result.candidates)
+
+
+def test_where_no_variant_fits_every_one_was_tried_and_it_ends() -> None:
+    too_large = [new_ir(schedules=1, faults={-1: "over_resource", 0: "over_resource"}) for _ in range(2)]
+    result, _ = run(request_for(*too_large, too_large[0]), StandInToolchain(device=True))
+    assert result.best is None
+    assert {c.outcome for c in result.candidates} == {Outcome.OVER_RESOURCE}
+    assert len([c for c in result.candidates if c.kind is CandidateKind.UNSPECIALIZED]) == 2
+
+
 def test_a_device_that_comes_while_candidates_are_built_is_used() -> None:
     class Late(StandInToolchain):
         def measures(self, profile: HardwareProfile) -> bool:
