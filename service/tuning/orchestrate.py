@@ -5,7 +5,7 @@ of the whole tuning (no variant readable) ends it without an answer.
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -14,12 +14,11 @@ from math import isfinite
 from service.tuning.build import Plan, build, skipped
 from service.tuning.events import CandidateEnded, Event, Phase, PhaseEntered, Proposed, StepStarted, VariantRead
 from service.tuning.floor import floor_ns
-from service.tuning.identity import candidate_id
 from service.tuning.judged import judged
-from service.tuning.ranking import best_of, note_of, ranked
+from service.tuning.planning import baselines, next_yardstick, plans_of
+from service.tuning.ranking import best_of, note_of
 from service.tuning.request import TuneRequest
 from service.tuning.result import (
-    BASELINES,
     CandidateKind,
     CandidateRecord,
     Ending,
@@ -40,7 +39,7 @@ from service.tuning.toolchain import (
     Stop,
     Toolchain,
 )
-from solver.domain import NotApplicable, TargetFamily, WarpwrightError
+from solver.domain import NotApplicable, WarpwrightError
 
 __all__ = ["tune", "with_measurement"]
 
@@ -71,6 +70,10 @@ class _Run:
         if time.monotonic() >= self.deadline:
             self.stop.raise_flag("budget")
         return self.stop.is_raised()
+
+    def building_is_over(self) -> bool:
+        """Whether the rest of the time is kept for measuring what was built."""
+        return self.over() or time.monotonic() >= self.build_until
 
     def ended(self, record: CandidateRecord) -> None:
         self.records[record.id] = record
@@ -116,14 +119,17 @@ def tune(
     kernels, variants, not_applicable = _read(run)
     proposals = Proposals((), unknown="stopped") if run.over() else _propose(run, kernels)
     tried = {0 if not_applicable else min(kernels)}
-    plans = _plans(run, kernels, proposals, baseline_variant=min(tried))
+    plans = plans_of(request, toolchain, kernels, proposals, min(tried))
     run.total = len(plans)
     run.emit(Proposed(total=len(plans), rejected=len(proposals.rejected)))
     run.emit(PhaseEntered(Phase.BUILDING))
     _build_all(run, plans, known or _nothing_known, parallel)
-    while (variant := _next_yardstick(run, kernels, tried)) is not None:
+    while (
+        not run.building_is_over()
+        and (variant := next_yardstick(tuple(run.records.values()), kernels, tried)) is not None
+    ):
         tried.add(variant)
-        more = [plan for plan in _baselines(run, kernels, variant) if plan.id not in run.records]
+        more = [plan for plan in baselines(request, toolchain, kernels, variant) if plan.id not in run.records]
         run.total += len(more)
         run.emit(Proposed(total=run.total, rejected=len(proposals.rejected)))
         _build_all(run, more, known or _nothing_known, parallel)
@@ -184,57 +190,6 @@ def _propose(run: _Run, kernels: Mapping[int, KernelRead]) -> Proposals:
         return Proposals((), unknown=error.failure.message)
 
 
-def _plans(
-    run: _Run, kernels: Mapping[int, KernelRead], proposals: Proposals, baseline_variant: int
-) -> tuple[Plan, ...]:
-    """Baselines of the user's default first (they are the yardstick), then proposals, best forecast first."""
-    plans = {plan.id: plan for plan in _baselines(run, kernels, baseline_variant)}
-    for proposal in proposals.schedules:
-        kernel = kernels[proposal.variant]
-        plan = Plan(
-            id=candidate_id(kernel.ir_hash, CandidateKind.SCHEDULED, proposal.schedule),
-            variant=proposal.variant,
-            kind=CandidateKind.SCHEDULED,
-            kernel=kernel,
-            forecast_ns=proposal.forecast_ns,
-            proposal=proposal,
-        )
-        plans.setdefault(plan.id, plan)
-    return tuple(plans.values())
-
-
-def _baselines(run: _Run, kernels: Mapping[int, KernelRead], variant: int) -> tuple[Plan, ...]:
-    """The compiler's own choices for one variant."""
-    family = run.request.profile.family
-    kernel = kernels.get(variant)
-    # A kernel that no schedule can express has no graph and no structural hash here: its text stands for it.
-    ir = run.request.variants[variant].ir
-    return tuple(
-        Plan(
-            id=candidate_id(kernel.ir_hash if kernel else ir, kind, None),
-            variant=variant,
-            kind=kind,
-            kernel=kernel,
-            forecast_ns=run.toolchain.forecast(kernel, kind, run.request.profile) if kernel else None,
-        )
-        for kind in (BASELINES if family is TargetFamily.CUDA else (CandidateKind.DEFAULT,))
-    )
-
-
-def _next_yardstick(run: _Run, kernels: Mapping[int, KernelRead], tried: Collection[int]) -> int | None:
-    """The variant whose baselines are built because those of the user's default do not fit the device; None if they do.
-
-    Without an unspecialised build there is no reference, so nothing could be measured. Variants that our schedules could be
-    built for come first.
-    """
-    references = [r for r in run.records.values() if r.kind is CandidateKind.UNSPECIALIZED]
-    unfit = [r for r in references if r.outcome in (Outcome.OVER_RESOURCE, Outcome.COMPILE_FAILED)]
-    if not references or len(unfit) < len(references) or run.over() or time.monotonic() >= run.build_until:
-        return None
-    scheduled = [r.variant for r in ranked(tuple(run.records.values())) if r.kind is CandidateKind.SCHEDULED]
-    return next((number for number in [*scheduled, *sorted(kernels)] if number not in tried), None)
-
-
 def _nothing_known(candidate: str) -> CandidateRecord | None:
     return None
 
@@ -255,7 +210,7 @@ def _build_all(run: _Run, plans: Sequence[Plan], known: Callable[[str], Candidat
     with ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="build") as pool:
         running: set[Future[CandidateRecord]] = set()
         while waiting or running:
-            while waiting and len(running) < parallel and not run.over() and time.monotonic() < run.build_until:
+            while waiting and len(running) < parallel and not run.building_is_over():
                 plan = waiting.pop(0)
                 run.emit(StepStarted(plan.id, Step.COMPILE))
                 # With this thread's context, so that logs and children of the step carry the job's trace.
