@@ -1,11 +1,18 @@
 """A job over HTTP from submission to a verified artifact."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
+from pydantic import JsonValue
 
 from service.testing import StandInToolchain, new_ir
-from tests.acceptance.service.jobs_over_http import finished, submit
+from service.testing.running import RunningService
+from service.tuning import CandidateKind, Failure, Outcome
+from service.tuning.toolchain import Built, Measurement, StepFailed
+from tests.acceptance.service.conftest import settings_for
+from tests.acceptance.service.jobs_over_http import candidates, finished, submit
 
 
 def test_a_job_runs_to_a_ranked_answer(client: httpx.Client) -> None:
@@ -16,10 +23,10 @@ def test_a_job_runs_to_a_ranked_answer(client: httpx.Client) -> None:
     assert (done["done"], done["total"]) == (6, 6)
     assert done["winner"]["kind"] == "scheduled"
     assert done["speedup"] is None
-    candidates = client.get(f"/v1/jobs/{job['id']}/candidates").json()["items"]
-    assert [c["kind"] for c in candidates][:3] == ["default", "role_based", "unspecialized"]
-    assert {c["outcome"] for c in candidates} == {"compiled"}
-    best = next(c for c in candidates if c["id"] == done["best"])
+    rows = client.get(f"/v1/jobs/{job['id']}/candidates").json()["items"]
+    assert [c["kind"] for c in rows][:3] == ["default", "role_based", "unspecialized"]
+    assert {c["outcome"] for c in rows} == {"compiled"}
+    best = next(c for c in rows if c["id"] == done["best"])
     source = client.get(f"/v1/artifacts/{best['artifacts']['tilelang_source']}")
     assert source.status_code == 200
     assert source.text.startswith("# stand-in schedule")
@@ -76,8 +83,8 @@ def test_every_candidates_fault_is_data(client: httpx.Client) -> None:
     faults = {0: "crashed", 1: "raise", 2: "not_honoured", 3: "over_resource", 4: "wrong_result"}
     done = finished(client, submit(client, new_ir(schedules=6, faults=faults))["id"])
     assert done["state"] == "done"
-    candidates = client.get(f"/v1/jobs/{done['id']}/candidates", params={"kind": "scheduled"}).json()["items"]
-    assert [c["outcome"] for c in candidates] == [
+    rows = client.get(f"/v1/jobs/{done['id']}/candidates", params={"kind": "scheduled"}).json()["items"]
+    assert [c["outcome"] for c in rows] == [
         "crashed",
         "infrastructure",
         "not_honoured",
@@ -85,8 +92,58 @@ def test_every_candidates_fault_is_data(client: httpx.Client) -> None:
         "wrong_result",
         "compiled",
     ]
-    assert candidates[1]["failure"]["code"] == "unexpected-error"
-    assert done["best"] == candidates[5]["id"]
+    assert rows[1]["failure"]["code"] == "unexpected-error"
+    assert done["best"] == rows[5]["id"]
+
+
+class Hungry(StandInToolchain):
+    """A compiler that needs 12 % more shared memory than the plan of the first proposal says."""
+
+    PLANNED, NEEDED, LIMIT = 212_992, 238_551, 232_448
+
+    def compile(self, ir: str, kind: CandidateKind, schedule: Any, *rest: Any, **named: Any) -> Built:
+        if kind is CandidateKind.SCHEDULED and schedule.num_warps == 4:
+            message = f"{self.NEEDED} bytes of shared memory, {self.LIMIT} fit"
+            gap: dict[str, JsonValue] = {"shared_bytes": {"planned": self.PLANNED, "found": self.NEEDED}}
+            raise StepFailed(Outcome.OVER_RESOURCE, Failure("shared-memory", message), report=gap)
+        return super().compile(ir, kind, schedule, *rest, **named)
+
+
+def test_a_kernel_that_needs_more_than_planned_fails_alone_and_its_gap_is_kept(tmp_path: Path) -> None:
+    with RunningService(settings_for(tmp_path), toolchain=Hungry()) as service:
+        done = finished(service.client, submit(service.client, new_ir(schedules=3))["id"])
+        rows = candidates(service.client, done["id"], kind="scheduled")
+        assert [row["outcome"] for row in rows] == ["over_resource", "compiled", "compiled"]
+        assert (done["state"], done["best"]) == ("done", rows[1]["id"])
+        failed = service.client.get(f"/v1/jobs/{done['id']}/candidates/{rows[0]['id']}").json()
+        assert failed["report"]["shared_bytes"] == {"planned": Hungry.PLANNED, "found": Hungry.NEEDED}
+        assert failed["failure"]["code"] == "shared-memory"
+        assert str(Hungry.LIMIT) in failed["failure"]["message"]
+
+
+class Drifting(StandInToolchain):
+    """A device that takes twice as long in every further session."""
+
+    sessions = 0
+
+    def measure(self, *arguments: Any, **named: Any) -> Iterator[tuple[str, Measurement | StepFailed]]:
+        self.sessions += 1
+        for candidate, measured in super().measure(*arguments, **named):
+            assert isinstance(measured, Measurement)
+            yield candidate, Measurement(measured.nanoseconds * 2.0**self.sessions, measured.record)
+
+
+def test_the_winner_is_always_one_of_the_jobs_own_candidates(tmp_path: Path) -> None:
+    with RunningService(settings_for(tmp_path), toolchain=Drifting(device=True)) as service:
+        ir = new_ir(schedules=2)
+        fast = finished(service.client, submit(service.client, ir)["id"])
+        slow = finished(service.client, submit(service.client, ir, fresh=True)["id"])
+        assert slow["winner"]["measured_ns"] == 2 * fast["winner"]["measured_ns"]
+        own = {row["id"]: row["measured_ns"] for row in candidates(service.client, slow["id"])}
+        assert own[slow["best"]] == slow["winner"]["measured_ns"] == min(own.values())
+        # The cache keeps the better one, and says of which job it is.
+        found = service.client.post("/v1/results:lookup", json={"ir": ir, "profile": "h200"}).json()
+        assert found["result"]["job"] == fast["id"]
 
 
 def test_pages_follow_their_cursors(client: httpx.Client) -> None:

@@ -204,3 +204,26 @@ def test_literals_negate_twice_to_themselves() -> None:
     literal = Model().boolean("b")
     assert literal.negated().negated() == literal
     assert literal.negated() == Literal(literal.var, positive=False)
+
+
+def test_a_solver_object_is_made_for_each_question_and_for_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bug cases 65 and 76: one object for two questions carries the first into the second; unasked ones cost time."""
+    from ortools.sat.python import cp_model
+
+    made: list[int] = []
+
+    class Counting(cp_model.CpSolver):  # type: ignore[misc]  # untyped library
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(0)
+            self.place = len(made) - 1
+
+        def solve(self, *arguments: object, **named: object) -> object:
+            made[self.place] += 1
+            return super().solve(*arguments, **named)
+
+    monkeypatch.setattr(cp_model, "CpSolver", Counting)
+    model = knapsack()
+    assert made == []
+    assert engine("cpsat").solve(model, BUDGET).status is EngineStatus.OPTIMAL
+    assert made == [1, 1], "one object and one question for each of the two objectives"
