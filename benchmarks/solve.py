@@ -16,15 +16,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.graphs import SIZES, attention_cases, scaling_case
+from benchmarks.graphs import SIZES, attention_cases, scaling_case, shape_cases
 from solver.engines import Budget, engine, engine_names
 from solver.modulo import ModuloProblem, problem_document, solve, verify
 
 __all__ = ["cases", "main", "measure"]
 
 
-def cases(*, scaling: bool) -> Iterator[tuple[str, Callable[[], ModuloProblem]]]:
-    """Names and generators: the attention graphs, then the series."""
+def cases(*, scaling: bool, shapes: bool = False) -> Iterator[tuple[str, Callable[[], ModuloProblem]]]:
+    """Names and generators: the attention graphs, then the series; or graphs of other shapes."""
+    if shapes:
+        yield from shape_cases().items()
+        return
     yield from attention_cases().items()
     if scaling:
         for size in SIZES:
@@ -67,12 +70,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--work", type=int, default=8_000, help="work limit of one case")
     parser.add_argument("--seconds", type=float, default=90.0, help="wall limit of one case")
     parser.add_argument("--no-scaling", action="store_true", help="leave the series of growing size out")
+    parser.add_argument("--shapes", action="store_true", help="graphs of other shapes instead: chains, random loops")
     parser.add_argument("--engine-only", action="store_true", help="without the constructive search")
     parser.add_argument("--save", type=Path, help="also write the problems as JSON files into this folder")
     options = parser.parse_args(arguments)
     engine(options.engine)  # loads the solver library before any clock runs
     rows = []
-    for name, generate in cases(scaling=not options.no_scaling):
+    for name, generate in cases(scaling=not options.no_scaling, shapes=options.shapes):
         if options.case and name not in options.case:
             continue
         problem = generate()

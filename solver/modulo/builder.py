@@ -15,8 +15,8 @@ CONSTRUCTIVE, VERSION = "constructive", "warpwright-constructive/1"
 """Its name and version beside those of the engines. It finds schedules; it never excludes an interval."""
 LEAST_WORK, CONSTRAINTS_A_WORK = 10, 50
 """The first search at an interval takes about as long as building the joint model does; a later one twice as long."""
-CLIMB_PARTS = (64, 32, 16, 8, 4, 2, 1)
-"""Which fractions above the bound are tried until one works."""
+MOST_SHARE = 4
+"""No search takes more than one part in so many of the whole budget."""
 NEAR = 256
 """Refinement ends when one part in so many is left between success and failure."""
 
@@ -46,7 +46,7 @@ class Builder:
         if run.over():
             return False
         began = time.monotonic()
-        limit = max(min(self._share << times, run.left), 1)
+        limit = max(min(self._share << times, run.budget.work_limit // MOST_SHARE, run.left), 1)
         self._tried[interval] = times + 1
         schedule, work = construct(
             self._problem, interval, limit=limit, seed=run.budget.seed * 64 + times, ends_at=run.ends_at
@@ -56,21 +56,20 @@ class Builder:
             known.accept(checked(self._problem, schedule), CONSTRUCTIVE)
         return schedule is not None
 
-    def climb(self, known: _Known, high: int) -> None:
-        """Some schedule above the bound, at the first of a few intervals that works."""
-        low = known.bound.cycles
-        for part in CLIMB_PARTS:
-            interval = low + max(low // part, 1)
-            if interval > high or self.at(known, interval):
-                return
+    def descend(self, known: _Known, high: int) -> None:
+        """Some schedule above the bound, then shorter ones: halves the distance to the bound while that works.
 
-    def refine(self, known: _Known) -> None:
-        """Halves the distance between the bound and the schedule while that works."""
-        low = known.bound.cycles - 1
+        Long intervals are easy, so the first is twice the bound; it doubles until one works.
+        """
+        low, interval = known.bound.cycles, known.bound.cycles
+        while known.schedule is None and interval < high and not self._run.over():
+            interval = min(2 * interval, high)
+            self.at(known, interval)
+        low -= 1
         while known.schedule is not None and not self._run.over():
-            high = known.schedule.interval
-            if high - low <= max(high // NEAR, 1):
+            best = known.schedule.interval
+            if best - low <= max(best // NEAR, 1):
                 return
-            middle = (low + high) // 2
+            middle = (low + best) // 2
             if not self.at(known, middle):
                 low = middle

@@ -26,6 +26,8 @@ UPPER_PARTS = (64, 16, 4, 2, 1)
 """Which fractions above the bound are probed for some schedule when the bound itself has none."""
 COSTLY_MODEL = 30_000
 """Constraints from which a schedule above the bound is built before the joint model is: its groups make a good guess."""
+REFINEMENTS = 4
+"""How often the constructive search descends, each time with more work, where no engine can exclude anything."""
 ARITHMETIC = "arithmetic"
 SEARCHED = "search: every smaller interval excluded"
 
@@ -65,15 +67,14 @@ def least_interval(run: Run, problem: ModuloProblem, first: Bound, high: int, *,
     size = joint_size(problem)
     fits = size <= LARGEST_MODEL
     if builder is not None and not builder.at(least, first.cycles) and size > COSTLY_MODEL:
-        builder.climb(least, high)
-    _at_the_bound(run, problem, least, builder, fits=fits)
+        builder.descend(least, high)
+    _at_the_bound(run, problem, least, builder, high, fits=fits)
     if least.met() or least.bound.cycles > high:
         return least
-    if builder is not None and least.schedule is None:
-        builder.climb(least, high)
     _closer(run, problem, least, high, fits=fits)
-    if builder is not None and not least.met():
-        builder.refine(least)
+    for _ in range(1 if fits else REFINEMENTS):
+        if builder is not None and not least.met():
+            builder.descend(least, high)
     if least.met():
         return least
     if run.over():
@@ -101,7 +102,9 @@ def _exclude(run: Run, problem: ModuloProblem, least: Least, high: int) -> None:
     least.reason = "" if infeasible else result.reason
 
 
-def _at_the_bound(run: Run, problem: ModuloProblem, least: Least, builder: Builder | None, *, fits: bool) -> None:
+def _at_the_bound(
+    run: Run, problem: ModuloProblem, least: Least, builder: Builder | None, high: int, *, fits: bool
+) -> None:
     """A schedule of the bound's interval, or its exclusion.
 
     Guesses, the joint model and the constructive search take turns with growing limits and new seeds: the time to a first
@@ -113,12 +116,12 @@ def _at_the_bound(run: Run, problem: ModuloProblem, least: Least, builder: Build
     if run.over():
         return
     interval = least.bound.cycles
-    choice = any(len(problem.candidates(op)) > 1 for op in problem.ops)
-    least.pinned = [with_groups_of(problem, least.schedule)] if least.schedule is not None and choice else []
-    least.pinned += [g for g in guesses(problem, interval, run.engine, run.budget.seed) if g not in least.pinned]
+    least.pinned = list(guesses(problem, interval, run.engine, run.budget.seed))
     models = [encode(guess, interval, interval) for guess in least.pinned]
     joint: Encoding | None = None
     for restart in range(ROUNDS):
+        if least.schedule is not None and restart < 2:
+            _add_guess(problem, least, models)
         for index in reversed(range(len(models))):
             if run.over():
                 return
@@ -137,6 +140,17 @@ def _at_the_bound(run: Run, problem: ModuloProblem, least: Least, builder: Build
                 return
         if builder is not None and builder.at(least, interval):
             return
+        if builder is not None and least.schedule is None:
+            builder.descend(least, high)
+
+
+def _add_guess(problem: ModuloProblem, least: Least, models: list[Encoding]) -> None:
+    """The groups of the schedule known as one more guess at the bound, unless there is no choice or it is there already."""
+    assert least.schedule is not None
+    guess = with_groups_of(problem, least.schedule)
+    if guess not in least.pinned and any(len(problem.candidates(op)) > 1 for op in problem.ops):
+        least.pinned.append(guess)
+        models.append(encode(guess, least.bound.cycles, least.bound.cycles))
 
 
 def _settled(

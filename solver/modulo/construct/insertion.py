@@ -7,6 +7,8 @@ from solver.modulo.construct.partial import Partial
 
 __all__ = ["Insertion"]
 
+MOMENTS = 24
+"""How many moments of a group are considered for forcing; a sample where there are more."""
 PATIENCE = 4
 """How often an operation may be stuck before it may push its producers and consumers aside too."""
 
@@ -129,7 +131,10 @@ class Insertion:
         best: tuple[float, int, int, set[int]] | None = None
         most = sum(self.price)
         for group in self._groups(op):
-            for at in self._moments(op, group):
+            moments = self._moments(op, group)
+            if len(moments) > MOMENTS:
+                moments = self._random.sample(moments, MOMENTS)
+            for at in moments:
                 if self._last.get(op) == (at, group):
                     continue
                 gone = partial.victims(op, at, group, self.price, most)

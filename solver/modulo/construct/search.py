@@ -18,6 +18,8 @@ __all__ = ["construct"]
 
 QUESTIONS_A_UNIT = 50
 """Questions to the partial schedule that take about one work unit (a millisecond)."""
+SHARES, QUESTIONS_AN_OP = 3, 100
+"""One attempt takes at most one part in so many of the whole search, but so many questions for each operation at least."""
 INSERTIONS = 8
 """Insertions of one attempt, times the operations."""
 
@@ -48,11 +50,12 @@ def construct(
         if attempt >= len(base):
             order = _troubled_first(order, trouble, random)
         insertion = Insertion(Partial(shape, interval, paths), order, random)
+        share = min(questions - asked, max(questions // SHARES, QUESTIONS_AN_OP * len(order)))
         for _ in range(INSERTIONS * len(order) + 20):
-            late = insertion.partial.asked >= questions - asked or time.monotonic() >= ends_at
+            late = insertion.partial.asked >= share or time.monotonic() >= ends_at
             if late or not insertion.step():
                 break
-        asked += max(insertion.partial.asked, 1)
+        asked += insertion.partial.asked + len(order)  # making the partial schedule costs too
         if insertion.done:
             return _schedule(problem, interval, insertion.partial), -(-asked // QUESTIONS_A_UNIT)
         trouble = [a + b - 1 for a, b in zip(trouble, insertion.price, strict=True)]
