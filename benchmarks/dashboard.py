@@ -15,14 +15,18 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from benchmarks.kernels.graphs import gemm_graph
+from benchmarks.ranking import schedule_of
 from service.db import WriteSession
 from service.db.base import now
 from service.db.models import Artifact, Candidate, Job, JobVariant, Kernel, Profile
 from service.settings import Settings
 from service.testing import StandInToolchain
 from service.testing.running import RunningService
+from solver.domain import dump
 
 A_JOB = 50
+SCHEDULE = dump(schedule_of(gemm_graph(4096, 4096, 4096, 128, 256, 64, 3, 2), 3, 2, 24, 240))
 REPEATS = 9
 
 
@@ -65,7 +69,7 @@ def candidate(job_id: str, number: int, place: int, profile: str) -> Candidate:
     time_ns = 1e5 * (1 + ((place * 7919 + number) % 101) / 100)
     return Candidate(
         job_id=job_id, key=f"c{number}-{place}", number=place + 1, attempt=1, variant=0, kind=kind, outcome="measured",
-        status="proven_optimal", forecast_ns=time_ns * 0.9, measured_ns=time_ns, schedule={"text": "x" * 2000},
+        status="proven_optimal", forecast_ns=time_ns * 0.9, measured_ns=time_ns, schedule=SCHEDULE,
         certificate=None, structure={"depth": str(place % 5), "registers": "24/240"}, measurement={"median_ns": time_ns},
         report={"registers": 168}, not_honoured=[], failure=None, seconds={}, ir_hash=f"ir:{number}", profile=profile,
         toolchain="stand-in 1", constraint_set="1", protocol="gpu-1", verification="1", pins="none",
@@ -92,6 +96,7 @@ def main() -> None:
                 f"/jobs/job_{0:012x}",
                 "/kernels",
                 "/results",
+                "/results?stale=true",
                 "/profiles",
                 "/model",
             ]

@@ -1,6 +1,7 @@
 """Timelines and memory maps of a candidate, drawn on demand: the kernel is read in a child, the schedule is played."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -34,7 +35,7 @@ class _Asked:
 
     label: str
     kind: str
-    schedule: Schedule | None
+    schedule: dict[str, Any] | None
     variant: Variant
 
 
@@ -76,7 +77,8 @@ def _drawn(context: Context, job_id: str, key: str) -> tuple[str, Drawn]:
         graph = kernel_of(context, asked.variant).graph
         if asked.schedule is None:
             return asked.label, _compilers_choice(graph, asked)
-        return asked.label, draw_schedule(graph, asked.variant.profile, asked.schedule)
+        schedule: Schedule = load(Schedule, asked.schedule)
+        return asked.label, draw_schedule(graph, asked.variant.profile, schedule)
     except (StepFailed, WarpwrightError) as error:
         return asked.label, Drawn(facts=(("No timeline", _words(error)),))
 
@@ -101,6 +103,5 @@ def _asked(session: ReadSession, job_id: str, key: str) -> _Asked:
     row = session.get(Candidate, (job_id, key or job.best or ""))
     if row is None:
         raise NotFound(f"job {job_id} has no candidate {key[:80]!r}", code="candidate-unknown")
-    schedule: Schedule | None = load(Schedule, row.schedule) if row.schedule else None
     label = f"{row.kind.replace('_', ' ')} {row.number}"
-    return _Asked(label, row.kind, schedule, variant_of(session, job_id, row.variant))
+    return _Asked(label, row.kind, row.schedule, variant_of(session, job_id, row.variant))

@@ -21,6 +21,7 @@ from service.dashboard.views.compare import candidate_named, compare
 from service.dashboard.views.joblist import JobFilter, job_page, profile_choices
 from service.dashboard.views.jobpage import SHOWN_CANDIDATES, candidate_of, job_detail, sorted_candidates, sources_of
 from service.dashboard.views.overview import overview
+from service.dashboard.views.plan import certificate_of
 from service.dashboard.why import explain_for_job
 from service.db import ReadSession
 from service.errors import TooManyRequests
@@ -184,7 +185,8 @@ def candidates_csv(context: ContextDep, caller: Reader, job_id: str) -> Response
 def candidate_page(request: Request, context: ContextDep, caller: Reader, job_id: str, key: str) -> HTMLResponse:
     """One candidate: what was planned, what came out, messages of compiler and device."""
     row, artifacts = _read(context, lambda session: candidate_of(session, job_id, key))
-    return page(request, "candidate.html", row=row, artifacts=artifacts)
+    certificate = certificate_of(row.certificate)
+    return page(request, "candidate.html", row=row, artifacts=artifacts, certificate=certificate)
 
 
 @router.get("/compare")

@@ -16,7 +16,6 @@ from markupsafe import Markup
 from starlette.staticfiles import StaticFiles
 
 from service.candidates.words import proof_line, registers_of, structure_words
-from solver.domain import Certificate, load
 
 __all__ = ["is_fragment", "page", "render", "static_files"]
 
@@ -89,7 +88,7 @@ def _environment() -> Environment:
         "pairs": _pairs,
         "structure": structure_words,
         "registers": registers_of,
-        "proof": _proof,
+        "proof": proof_line,
         "pretty": _pretty,
     }
     return environment
@@ -120,10 +119,6 @@ def _words(value: str | None) -> str:
 
 def _pairs(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items())
-
-
-def _proof(certificate: Mapping[str, object], status: str) -> str:
-    return proof_line(load(Certificate, certificate), status)
 
 
 def _pretty(value: object) -> str:

@@ -35,8 +35,8 @@ class Funnel:
     name: str
     left: int
     losses: tuple[Loss, ...]
-    harmless: bool = False
-    """Nothing is wrong with those who stop here: a compiler or device was not at hand, or the time was over."""
+    summary: str
+    """How many stopped here, in words: lost, or gone no further for nobody's fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,15 @@ def funnel(rows: Sequence[Candidate], rejected: Sequence[dict[str, Any]]) -> tup
         kept = [row for row in left if keeps(row)]
         lost = [row for row in left if not keeps(row)]
         losses = _losses(lost)
-        harmless = bool(lost) and all(row.outcome in MEANING for row in lost)
+        summary: list[str] = []
         if name == "legal" and rejected:
             families = Counter(c["family"] for entry in rejected for c in entry["conflicts"])
             words = ", ".join(f"{family} {count}" for family, count in families.most_common())
             losses = (Loss("proven impossible before they became candidates", len(rejected), words), *losses)
-        found.append(Funnel(name, len(kept), losses, harmless))
+            summary.append(f"{len(rejected)} structure{'s' if len(rejected) > 1 else ''} proven impossible")
+        if lost:
+            summary.append(f"{len(lost)} {'go no further' if all(row.outcome in MEANING for row in lost) else 'lost'}")
+        found.append(Funnel(name, len(kept), losses, ", ".join(summary)))
         left = kept
     return tuple(found)
 

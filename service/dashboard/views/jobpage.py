@@ -11,13 +11,14 @@ from service.artifacts.store import ArtifactStore
 from service.candidates import repository as candidate_rows
 from service.candidates.words import registers_of
 from service.dashboard.views.funnel import Complaint, Funnel, complaints, funnel
-from service.dashboard.views.plan import Plan, plan_of
+from service.dashboard.views.plan import Plan, certificate_of, plan_of
 from service.dashboard.views.rows import JobRow, job_rows
 from service.db import ReadSession
 from service.db.models import Candidate, Job, JobAttempt, JobVariant
 from service.errors import NotFound
 from service.jobs import repository
 from service.jobs import service as jobs
+from solver.domain import Certificate
 
 __all__ = ["SHOWN_CANDIDATES", "JobDetail", "candidate_of", "job_detail", "sorted_candidates", "sources_of"]
 
@@ -50,6 +51,7 @@ class JobDetail:
     attempts: Sequence[JobAttempt]
     candidates: Sequence[Candidate]
     best: Candidate | None
+    certificate: Certificate | None
     plan: Plan | None
     artifacts: dict[str, str]
     funnel: tuple[Funnel, ...]
@@ -83,6 +85,7 @@ def job_detail(session: ReadSession, job_id: str) -> JobDetail:
         attempts=repository.attempts(session, job_id),
         candidates=candidates,
         best=best,
+        certificate=certificate_of(best.certificate) if best else None,
         plan=plan_of(best.schedule) if best and best.schedule else None,
         artifacts=dict(candidate_rows.artifacts(session, job_id, best.key)) if best else {},
         funnel=funnel(candidates, rejected),

@@ -4,9 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from solver.domain import ROOT, BufferVersions, Instruction, OpRef, Pipeline, Role, Schedule, WarpSchedule, load
+from solver.domain import (
+    ROOT,
+    BufferVersions,
+    Certificate,
+    DocumentError,
+    Instruction,
+    OpRef,
+    Pipeline,
+    Role,
+    Schedule,
+    WarpSchedule,
+    load,
+)
 
-__all__ = ["Plan", "Program", "plan_of"]
+__all__ = ["Plan", "Program", "certificate_of", "plan_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +39,12 @@ class Plan:
     buffers: Sequence[BufferVersions] = ()
 
 
-def plan_of(document: Mapping[str, Any]) -> Plan:
-    """The tables of a stored schedule."""
-    schedule: Schedule = load(Schedule, document)
+def plan_of(document: Mapping[str, Any]) -> Plan | None:
+    """The tables of a stored schedule; None for one that this version cannot read (its page shows all else)."""
+    try:
+        schedule: Schedule = load(Schedule, document)
+    except DocumentError:
+        return None
     if not isinstance(schedule, WarpSchedule):
         return Plan(buffers=schedule.buffers)
     programs = tuple(
@@ -40,6 +55,14 @@ def plan_of(document: Mapping[str, Any]) -> Plan:
         for program in schedule.scopes
     )
     return Plan(schedule.roles, schedule.pipelines, programs)
+
+
+def certificate_of(document: Mapping[str, Any] | None) -> Certificate | None:
+    """A stored certificate; None without one, or for one that this version cannot read."""
+    try:
+        return load(Certificate, document) if document else None
+    except DocumentError:
+        return None
 
 
 def _step(step: Instruction) -> str:

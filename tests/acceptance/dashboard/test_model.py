@@ -29,14 +29,12 @@ def plant(session: WriteSession, candidates: list[dict[str, Any]]) -> None:
     for number, given in enumerate(candidates, 1):
         values: dict[str, Any] = {
             "kind": "scheduled", "outcome": "measured", "forecast_ns": 1e5, "measured_ns": 1e5, "report": {}, "failure": None,
-            **given,
+            "schedule": None, "certificate": None, **given,
         }  # fmt: skip
-        session.add(
-            Candidate(job_id=JOB, key=f"c{number}", number=number, attempt=1, variant=0, status="", schedule=None,
-                      certificate=None, structure={}, measurement={}, not_honoured=[], seconds={}, ir_hash="ir:1",
-                      profile=profile, toolchain="t", constraint_set="1", protocol="gpu-1", verification="1", pins="none",
-                      **values)
-        )  # fmt: skip
+        names = ("ir_hash", "toolchain", "constraint_set", "protocol", "verification", "pins")
+        values |= dict.fromkeys(names, "planted") | {"job_id": JOB, "key": f"c{number}", "number": number}
+        empty = {"structure": {}, "measurement": {}, "not_honoured": [], "seconds": {}, "status": ""}
+        session.add(Candidate(attempt=1, variant=0, profile=profile, **values, **empty))
 
 
 def verdict(*families: str, threads: int = 384, launched: int = 384) -> dict[str, Any]:
@@ -136,3 +134,11 @@ def test_accepted_schedules_that_fail_are_false_feasible_by_family(model: Show, 
     page.goto(running.url + "/model")
     accessible(page, "model")
     keep(page, "model-planted")
+
+
+def test_a_schedule_and_a_certificate_of_another_version_leave_the_page_readable(model: Show) -> None:
+    running, _ = model({"schedule": {"kind": "of tomorrow"}, "certificate": {"proof": "of tomorrow", "binding": ["x"]}})
+    page = running.client.get(f"/jobs/{JOB}")
+    assert page.status_code == 200
+    assert "From idea to time" in page.text
+    assert running.client.get(f"/jobs/{JOB}/candidates/c1").status_code == 200
