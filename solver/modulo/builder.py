@@ -15,8 +15,8 @@ CONSTRUCTIVE, VERSION = "constructive", "warpwright-constructive/1"
 """Its name and version beside those of the engines. It finds schedules; it never excludes an interval."""
 LEAST_WORK, CONSTRAINTS_A_WORK = 10, 50
 """The first search at an interval takes about as long as building the joint model does; a later one twice as long."""
-MOST_SHARE = 4
-"""No search takes more than one part in so many of the whole budget."""
+AT_BOUND, DESCENDING = 4, 16
+"""No search at the bound takes more than one part in so many of the whole budget, none above it more than one in so many."""
 NEAR = 256
 """Refinement ends when one part in so many is left between success and failure."""
 
@@ -40,13 +40,13 @@ class Builder:
         self._tried: dict[int, int] = {}
         self._share = LEAST_WORK + joint_size(problem) // CONSTRAINTS_A_WORK
 
-    def at(self, known: _Known, interval: int) -> bool:
+    def at(self, known: _Known, interval: int, *, part: int = AT_BOUND) -> bool:
         """Searches one interval; every further call there has a new seed and twice the work."""
         run, times = self._run, self._tried.get(interval, 0)
         if run.over():
             return False
         began = time.monotonic()
-        limit = max(min(self._share << times, run.budget.work_limit // MOST_SHARE, run.left), 1)
+        limit = max(min(self._share << times, run.budget.work_limit // part, run.left), 1)
         self._tried[interval] = times + 1
         schedule, work = construct(
             self._problem, interval, limit=limit, seed=run.budget.seed * 64 + times, ends_at=run.ends_at
@@ -64,12 +64,12 @@ class Builder:
         low, interval = known.bound.cycles, known.bound.cycles
         while known.schedule is None and interval < high and not self._run.over():
             interval = min(2 * interval, high)
-            self.at(known, interval)
+            self.at(known, interval, part=DESCENDING)
         low -= 1
         while known.schedule is not None and not self._run.over():
             best = known.schedule.interval
             if best - low <= max(best // NEAR, 1):
                 return
             middle = (low + best) // 2
-            if not self.at(known, middle):
+            if not self.at(known, middle, part=DESCENDING):
                 low = middle

@@ -5,7 +5,7 @@ from solver.modulo.encoding import Encoding, weighted
 from solver.modulo.families import memory
 from solver.modulo.problem import ModuloProblem, ModuloSchedule
 from solver.modulo.run import Run, checked, encode
-from solver.modulo.size import LARGEST_MODEL, joint_size, with_groups_of
+from solver.modulo.size import LARGEST_MODEL, joint_size
 
 __all__ = ["polish"]
 
@@ -16,20 +16,19 @@ SHARE = 4
 def polish(run: Run, problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[ModuloSchedule, bool]:
     """The schedule or a better one of the same interval, and whether no shorter one exists.
 
-    Where the joint model would be too large, every operation stays on its group, and nothing is proven.
+    Where the joint model would be too large, the schedule stays as it is: with every operation pinned to its group the model
+    of 200 operations took 16 s of processor time and found nothing.
     """
-    if run.over():
+    if run.over() or joint_size(problem) > LARGEST_MODEL:
         return schedule, False
-    whole = joint_size(problem) <= LARGEST_MODEL
-    form = problem if whole else with_groups_of(problem, schedule)
-    encoding = encode(form, schedule.interval, schedule.interval)
+    encoding = encode(problem, schedule.interval, schedule.interval)
     limit = max(run.budget.work_limit // SHARE, 1)
     encoding.model.minimize(*_objectives(encoding))
     result = run.ask(encoding, limit)
     if result.values is None:
         return schedule, False
     better = checked(problem, encoding.schedule(result.values))
-    proven = whole and len(result.bounds) > 0 and result.bounds[0] == result.objectives[0]
+    proven = len(result.bounds) > 0 and result.bounds[0] == result.objectives[0]
     return (better if better.length(problem) <= schedule.length(problem) else schedule), proven
 
 

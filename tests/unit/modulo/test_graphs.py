@@ -2,10 +2,10 @@
 
 import pytest
 
-from benchmarks.graphs import SIZES, attention_cases, scaling_case
+from benchmarks.graphs import SIZES, attention_cases, scaling_case, shape_cases
 from benchmarks.solve import measure
 from solver.engines import Budget
-from solver.modulo import Wait
+from solver.modulo import Wait, solve
 from solver.modulo.bounds import impossible
 
 
@@ -38,3 +38,30 @@ def test_attention_graphs_are_proven_and_replayed(name: str) -> None:
     assert row["proven"]
     assert row["verified"]
     assert row["interval"] == row["bound"]
+
+
+@pytest.mark.parametrize("size", [100, 200])
+def test_the_large_end_of_the_series_is_proven_without_a_model(size: int) -> None:
+    row = measure(f"scaling-{size}", scaling_case(size), "cpsat", Budget())
+    assert row["proven"]
+    assert row["verified"]
+    assert row["interval"] == row["bound"] == (size - 1) // 8 * 256
+    assert (row["engine"], row["proven_by"]) == ("constructive", "arithmetic")
+
+
+def test_an_answer_to_a_large_problem_is_kept_as_built() -> None:
+    answer = solve(scaling_case(200))
+    assert (answer.status, answer.polished_by, answer.length_proven) == ("proven_optimal", "", False)
+    assert {attempt.engine for attempt in answer.attempts} == {"constructive"}
+
+
+@pytest.mark.parametrize("name", ["blackwell-backward-16", "product-chain-48", "random-100"])
+def test_graphs_of_other_shapes_are_proven_too(name: str) -> None:
+    row = measure(name, shape_cases()[name](), "cpsat", Budget())
+    assert row["proven"]
+    assert row["verified"]
+
+
+def test_every_case_of_another_shape_is_a_problem_that_arithmetic_lets_pass() -> None:
+    for name, generate in shape_cases().items():
+        assert not impossible(generate()), name
