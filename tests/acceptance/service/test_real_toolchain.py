@@ -28,7 +28,10 @@ def vector() -> str:
 def test_an_ascend_job_leaves_its_source_and_a_proof(start_real: Any, vector: str) -> None:
     client = start_real(child_memory_bytes=8 << 30).client
     job = submit(client, vector, profile="ascend950", candidates=2)
-    done = finished(client, job["id"], seconds=60.0)
+    for _ in range(20):
+        if client.get(f"/v1/jobs/{job['id']}", params={"wait": 20.0}).json()["state"] == "done":
+            break
+    done = finished(client, job["id"])
     assert (done["state"], done["ending"], done["note"]) == ("done", "tuned", "lowered, not compiled, not measured"), (
         done
     )
@@ -38,7 +41,6 @@ def test_an_ascend_job_leaves_its_source_and_a_proof(start_real: Any, vector: st
     assert best["certificate"]["verified"] is True
     source = client.get(f"/v1/artifacts/{best['artifacts']['ascend_source']}")
     assert source.status_code == 200
-    assert "__aicore__" in source.text or "kernel" in source.text
+    assert "(w & 1)" in source.text, "a buffer of two versions rotates"
     assert "tilelang" in best["fingerprint"]["toolchain"]
-    again = client.post("/v1/results:lookup", json={"ir": vector, "profile": "ascend950"}).json()
-    assert (again["found"], again["result"]["candidate"]) == (True, done["best"])
+    assert submit(client, vector, profile="ascend950", candidates=2)["id"] == job["id"]

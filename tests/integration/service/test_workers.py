@@ -117,7 +117,7 @@ def test_a_task_that_no_worker_takes_is_an_answer_in_time(farm: TemporaryFarm, e
     reply = engine.run("measure.session", {"profile": "b200"}, Limits(wall_seconds=1.0), cancel=threading.Event()).reply
     assert isinstance(reply, ProtocolBroken)
     assert "measure.b200" in reply.message
-    assert time.monotonic() - begun < 20.0
+    assert time.monotonic() - begun < 40.0
     assert not engine.offers("measure.b200")
     assert engine.offers("measure.h200")
 

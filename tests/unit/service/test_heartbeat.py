@@ -1,5 +1,6 @@
 """A worker's heartbeat with what surrounds it replaced: which queues it takes, and when."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -75,3 +76,29 @@ def test_an_ill_device_takes_no_sessions_until_its_canary_is_right(monkeypatch: 
             break
     assert control.said[1:] == [("add", "measure.h200")]
     assert ledger.offers[-1] == set(QUEUES)
+
+
+def test_a_worker_that_was_drained_before_it_started_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = FakeLedger()
+    beats, control = heartbeat(ledger)
+    told = iter([True, True, False])
+    monkeypatch.setattr(beats, "_report", lambda done, error, healthy: next(told))
+    deselected: list[str] = []
+    queues = SimpleNamespace(deselect=deselected.append)
+    beats.before_work("w1@rack", SimpleNamespace(app=SimpleNamespace(amqp=SimpleNamespace(queues=queues))))
+    assert deselected == list(QUEUES)
+    beats.beat()
+    assert (control.said, ledger.offers) == ([], [])
+    beats.beat()
+    assert control.said == [("add", "measure.h200"), ("add", "solve")]
+    assert ledger.offers == [set(QUEUES)]
+
+
+def test_a_service_that_is_away_changes_nothing() -> None:
+    ledger = FakeLedger()
+    app: Any = FakeApp()
+    fake: Any = ledger
+    beats = Heartbeat(app, fake, QUEUES, {}, {}, service_url="http://127.0.0.1:9")
+    beats.beat()
+    assert ledger.offers == [set(QUEUES)]
+    assert app.control.said == []
