@@ -30,7 +30,8 @@ log = structlog.get_logger("service.requests")
 
 REQUESTS = Counter("warpwright_http_requests", "Answered requests.", ["method", "route", "status"])
 SECONDS = Histogram("warpwright_http_seconds", "Time to the first byte of an answer.", ["route"])
-_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+"""W3C Trace Context: version ff and ids of zeros are invalid and ignored."""
 
 
 class Edge:

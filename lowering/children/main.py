@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import fcntl
 import importlib
+import logging
 import os
 import shutil
 import signal
@@ -26,12 +27,16 @@ __all__ = ["main"]
 Task = Callable[[dict[str, Any]], dict[str, Any]]
 
 PR_SET_CHILD_SUBREAPER = 36
+OURS = ("lowering", "service", "solver", "warpwright")
+"""Packages whose log lines are handed to the parent; what libraries print stays in the child's output."""
+LINE_CHARACTERS = 4000
 
 
 def main(request_fd: int, reply_fd: int, lifeline_fd: int) -> int:
     """Serves tasks until the request pipe closes."""
     _adopt_orphans()
     _die_with_parent(lifeline_fd)
+    _hand_lines_over(reply_fd)
     while True:
         request = read_frame(request_fd)
         if request is None:
@@ -50,6 +55,27 @@ def main(request_fd: int, reply_fd: int, lifeline_fd: int) -> int:
             write_frame(reply_fd, {"kind": "returned", "value": {}})
         sys.stdout.flush()
         sys.stderr.flush()
+
+
+class _Lines(logging.Handler):
+    """Log lines of tasks go to the parent, which knows how its process logs, with the trace of the request behind them."""
+
+    def __init__(self, reply_fd: int) -> None:
+        super().__init__(logging.INFO)
+        self._reply_fd = reply_fd
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send one record; a line that cannot be written is no fault of the task."""
+        line = {"level": record.levelno, "logger": record.name, "message": record.getMessage()[:LINE_CHARACTERS]}
+        with contextlib.suppress(OSError):
+            write_frame(self._reply_fd, {"kind": "log", **line, "trace": os.environ.get("WARPWRIGHT_TRACE", "")})
+
+
+def _hand_lines_over(reply_fd: int) -> None:
+    handler = _Lines(reply_fd)
+    for name in OURS:
+        logging.getLogger(name).addHandler(handler)
+        logging.getLogger(name).setLevel(logging.INFO)
 
 
 def resolve(name: str) -> Task:

@@ -1,6 +1,7 @@
 """The parent's side of one child: spawn, send a task, watch its limits, kill everything that came from it."""
 
 import contextlib
+import logging
 import os
 import selectors
 import shutil
@@ -31,6 +32,8 @@ from lowering.children.reply import (
 )
 
 __all__ = ["Child", "ChildGone"]
+
+log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.05
 TREE_POLL_SECONDS = 0.2
@@ -105,6 +108,9 @@ class Child:
         message = {"task": task, "payload": payload, "trace": trace, "warm": warm}
         run = _Run(limits, FrameReader(limits.output_bytes), cancel, on_event)
         reply = self._send(encode(message), run) or self._watch(run)
+        if not warm:
+            told = {"task": task, "trace": trace, "child": self.pid, "seconds": round(run.seconds(), 4)}
+            log.info("task-ended", extra={**told, "reply": type(reply).__name__})
         if isinstance(reply, Returned | Refused | Raised):
             self.tasks_done += 1
             if tree.kill_descendants(self.pid, self.marker):
@@ -205,6 +211,9 @@ class Child:
             elif kind == "event":
                 if run.on_event is not None:
                     run.on_event(frame["event"])
+            elif kind == "log":
+                told = {"trace": frame["trace"], "child": self.pid, "logger": frame["logger"]}
+                log.log(int(frame["level"]), "%s", frame["message"], extra=told)
             elif kind == "returned":
                 self._drain()
                 return Returned(frame["value"], run.seconds(), self._tail_text())

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import structlog
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
@@ -20,6 +21,8 @@ from service.tokens.access import ReadCaller, TuneCaller, WorkCaller
 from service.tokens.schemas import Scope
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
+
+log = structlog.get_logger(__name__)
 
 Wait = Annotated[float, Query(ge=0, le=600, allow_inf_nan=False, description="Seconds to wait for the job's end.")]
 
@@ -41,6 +44,7 @@ async def create(
     )
     if not submitted.created:
         response.status_code = 200
+    log.info("job-accepted", job=submitted.job_id, created=submitted.created)
     response.headers["Location"] = f"/v1/jobs/{submitted.job_id}"
     job = await run_in_threadpool(service.get, context, submitted.job_id)
     if submission.mode is JobMode.NOW:

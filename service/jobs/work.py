@@ -58,6 +58,7 @@ class Attempt:
         self._bulletin = bulletin
         self._toolchain = toolchain
         self._parallel = parallel
+        self._state = ""
         self._log = log.bind(job=claim.job_id, attempt=claim.attempt)
 
     def run(self) -> None:
@@ -74,6 +75,8 @@ class Attempt:
                 )
             )
         finally:
+            if self._state:
+                self._log.info("job-ended", state=self._state)
             clear_contextvars()
             self._bulletin.announce(self.claim.job_id)
 
@@ -82,6 +85,7 @@ class Attempt:
         self._log = self._log.bind(trace=job.trace_id)
         # The request's trace goes on in this thread's logs and, through the engine, into the children.
         bind_contextvars(trace=job.trace_id, job=job.id)
+        self._log.info("attempt-started")
         if self.claim.attempt > self._settings.max_attempts:
             exhausted = Failure("attempts-exhausted", f"{self.claim.attempt - 1} attempts ended with their runner")
             self._end(lambda session, held_job: self._fail(session, held_job, exhausted))
@@ -226,6 +230,7 @@ class Attempt:
         job.lease_expires_at = None
         session.flush()
         close_attempt(session, self.claim, state.value)
+        self._state = state.value
         data = {"state": state.value, "best": job.best, "note": job.note, "partial": job.partial, "error": job.error}
         repository.add_event(session, job.id, self.claim.attempt, "state", data)
 

@@ -4,6 +4,7 @@ The children sleep, hang and crash for real, so that whatever supervises them is
 """
 
 import json
+import logging
 import os
 import signal
 import time
@@ -20,6 +21,8 @@ from service.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, 
 from solver.domain import HardwareProfile, KernelGraph, Pins, Schedule, Verdict, digest_bytes, dump, load
 
 __all__ = ["compile_one", "explain", "materialize", "propose", "read", "solve", "step"]
+
+log = logging.getLogger(__name__)
 
 PATIENCE = 7200.0
 """Seconds; longer than any child may live."""
@@ -86,6 +89,7 @@ def compile_one(payload: dict[str, Any]) -> dict[str, Any]:
     recipe = json.loads(payload["ir"])["stand_in"]
     kind, schedule = CandidateKind(payload["kind"]), payload["schedule"]
     number = load(Schedule, schedule).num_warps - 4 if schedule else -1
+    log.info("compiles %s", kind.value)
     if recipe["faults"].get(str(number)) == "crashed":
         os.kill(os.getpid(), signal.SIGSEGV)
     try:
