@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ from solver.profiles import builtin_profile
 
 CONNECTIONS = 8
 WRITERS = 50
+TURNS = 12
+LATENCY_TURNS = 60
 STEPS = (1_000, 100_000, 1_000_000)
 
 
@@ -65,59 +68,85 @@ def main() -> None:
 
 def measure(steps: Sequence[int], seconds: float, writers: int) -> dict[str, Any]:
     """All figures, in the order in which they are taken."""
-    with tempfile.TemporaryDirectory(prefix="warpwright-load-") as name:
-        folder = Path(name)
-        port = free_port()
-        process = multiprocessing.get_context("spawn").Process(target=serve, args=(name, port), daemon=True)
-        process.start()
-        try:
-            figures = _against(folder, port, steps, seconds)
-        finally:
-            process.terminate()
-            process.join(10)
+    load_before = os.getloadavg()
+    with _Server() as server:
+        figures = _rates(server, seconds)
+    figures |= _latencies(steps)
     with tempfile.TemporaryDirectory(prefix="warpwright-load-") as name:
         figures["writers"] = {
             "sqlite": _writers(f"sqlite:///{Path(name) / 'writers.db'}", writers),
             "postgresql": _writers_on_postgresql(writers),
         }
-    figures["machine"] = {"cores": available_cores(), "load_average": os.getloadavg()[0]}
+    averages = {"load_average_before": load_before[0], "load_average": os.getloadavg()[0]}
+    figures["machine"] = {"cores": available_cores(), **averages}
     return figures
 
 
-def _against(folder: Path, port: int, steps: Sequence[int], seconds: float) -> dict[str, Any]:
-    client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60.0, verify=False)
-    until_up(client)
-    ir = new_ir(schedules=4)
-    job = client.post("/v1/jobs", json={"ir": ir, "profile": "h200"}).json()
-    client.get(f"/v1/jobs/{job['id']}", params={"wait": 60}).raise_for_status()
-    found = client.post("/v1/results:lookup", json={"ir": ir, "profile": "h200"}).json()
-    if not found["found"]:
-        raise RuntimeError("the lookup finds nothing, there is nothing to measure")
-    lookup = _request("POST", "/v1/results:lookup", {"ir_hash": found["fingerprint"]["ir"], "profile": "h200"})
+class _Server:
+    """A server process with one tuned kernel; ``lookup`` is the request that finds it."""
+
+    def __enter__(self) -> "_Server":
+        self._folder = tempfile.TemporaryDirectory(prefix="warpwright-load-")
+        self.folder, self.port = Path(self._folder.name), free_port()
+        context = multiprocessing.get_context("spawn")
+        self._process = context.Process(target=serve, args=(self._folder.name, self.port), daemon=True)
+        self._process.start()
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60.0, verify=False)
+        until_up(self.client)
+        ir = new_ir(schedules=4)
+        self.job = self.client.post("/v1/jobs", json={"ir": ir, "profile": "h200"}).json()["id"]
+        self.client.get(f"/v1/jobs/{self.job}", params={"wait": 60}).raise_for_status()
+        found = self.client.post("/v1/results:lookup", json={"ir": ir, "profile": "h200"}).json()
+        if not found["found"]:
+            raise RuntimeError("the lookup finds nothing, there is nothing to measure")
+        body = {"ir_hash": found["fingerprint"]["ir"], "profile": "h200"}
+        self.lookup = _request("POST", "/v1/results:lookup", body)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+        self._process.terminate()
+        self._process.join(10)
+        self._folder.cleanup()
+
+
+def _rates(server: _Server, seconds: float) -> dict[str, Any]:
     empty = _request("GET", "/empty", None)
     rates: dict[str, list[float]] = {"lookup": [], "empty": []}
     # In turns, so that whatever else the machine does meets both.
-    for _ in range(4):
-        rates["empty"].append(asyncio.run(_rate(port, empty, seconds / 4)))
-        rates["lookup"].append(asyncio.run(_rate(port, lookup, seconds / 4)))
-    submit_rps = _submit_rate(client, seconds)
-    latency: dict[str, float] = {}
-    stored = 0
-    for step in steps:
-        _fill(folder / "warpwright.db", stored, step, job["id"])
-        stored = step
-        asyncio.run(_rate(port, lookup, 0.2))
-        latency[str(step)] = round(asyncio.run(_latency(port, lookup, 300)), 4)
-    client.close()
+    for _ in range(TURNS):
+        rates["empty"].append(asyncio.run(_rate(server.port, empty, seconds / TURNS)))
+        rates["lookup"].append(asyncio.run(_rate(server.port, server.lookup, seconds / TURNS)))
     lookup_rps, empty_rps = statistics.median(rates["lookup"]), statistics.median(rates["empty"])
+    pairs = [of_lookup / of_empty for of_lookup, of_empty in zip(rates["lookup"], rates["empty"], strict=True)]
     return {
         "lookup_rps": round(lookup_rps, 1),
         "empty_rps": round(empty_rps, 1),
         "ratio": round(lookup_rps / empty_rps, 3),
-        "latency_ms": latency,
-        "latency_growth": round(latency[str(steps[-1])] / latency[str(steps[0])], 3),
-        "submit_rps": round(submit_rps, 1),
+        "ratio_of_turns": {"median": round(statistics.median(pairs), 3), "least": round(min(pairs), 3)},
+        "submit_rps": round(_submit_rate(server.client, seconds), 1),
         "connections": CONNECTIONS,
+    }
+
+
+def _latencies(steps: Sequence[int]) -> dict[str, Any]:
+    """A server for each size, all running, asked in turns: what disturbs the machine disturbs all of them alike."""
+    with ExitStack() as running:
+        servers = {step: running.enter_context(_Server()) for step in steps}
+        for step, server in servers.items():
+            _fill(server.folder / "warpwright.db", 0, step, server.job)
+            asyncio.run(_rate(server.port, server.lookup, 0.2))
+        samples: dict[int, list[float]] = {step: [] for step in steps}
+        for turn in range(LATENCY_TURNS):
+            for step in steps if turn % 2 else reversed(steps):
+                samples[step].append(asyncio.run(_latency(servers[step].port, servers[step].lookup, 20)))
+    growths = [last / first for first, last in zip(samples[steps[0]], samples[steps[-1]], strict=True)]
+    medians = {str(step): round(statistics.median(samples[step]), 4) for step in steps}
+    return {
+        "latency_ms": medians,
+        "latency_growth": round(medians[str(steps[-1])] / medians[str(steps[0])], 3),
+        "latency_growth_of_turns": round(statistics.median(growths), 3),
+        "latency_requests": 20 * LATENCY_TURNS,
     }
 
 
@@ -288,6 +317,7 @@ def _all(database: Database) -> list[Any]:
 
 
 def until_up(client: httpx.Client) -> None:
+    """Wait for a server that starts; RuntimeError after a minute."""
     for _ in range(600):
         try:
             client.get("/healthz").raise_for_status()
@@ -299,6 +329,7 @@ def until_up(client: httpx.Client) -> None:
 
 
 def free_port() -> int:
+    """A port of the loopback that nobody listens on now."""
     import socket
 
     with socket.socket() as listener:
