@@ -126,6 +126,7 @@ def main() -> int:
     parser.add_argument("--engine", choices=["local", "celery"], default="celery")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which no more is killed")
     arguments = parser.parse_args()
     report = run(
         arguments.kills,
@@ -133,6 +134,7 @@ def main() -> int:
         engine=arguments.engine,
         database=arguments.database,
         seed=arguments.seed,
+        limit=arguments.limit,
     )
     print(json.dumps(report, indent=1))
     return 1 if report["problems"] else 0

@@ -44,8 +44,8 @@ def serve(folder: str, database_url: str, port: int, job_slots: int, broker_url:
         toolchain="stand_in_children",
         task_engine="celery" if broker_url else "local",
         broker_url=broker_url,
-        lease_seconds=2.0,
-        heartbeat_seconds=0.4,
+        lease_seconds=4.0,
+        heartbeat_seconds=0.5,
         poll_seconds=0.1,
         max_attempts=100_000,
     )

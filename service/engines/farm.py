@@ -18,7 +18,7 @@ from service.tuning.devices import Device, Devices, streamed
 from service.tuning.engine import TaskEngine
 from service.tuning.result import Failure, Outcome
 from service.tuning.toolchain import BuiltCandidate, Measurement, Patience, StepFailed
-from service.workers.measuring import measured_from, report_from, session_payload
+from service.workers.measuring import measured_from, report_from, session_inputs, session_payload
 from solver.domain import HardwareProfile
 
 __all__ = ["FarmDevices"]
@@ -93,7 +93,7 @@ class FarmDevices(Devices):
                 cancel=cancel,
                 trace=trace,
                 on_event=on_event,
-                inputs={c.id: product.data for c in candidates for product in c.products if product.name == "binary"},
+                inputs=session_inputs(candidates),
             )
         if isinstance(answer.reply, Cancelled):
             if patience.stop.is_raised():

@@ -175,6 +175,13 @@ def _kernel(name: str, built: Built | BuiltCandidate, folder: Path) -> CompiledK
     return from_document(document)
 
 
+_UNFIT = {
+    "contended": Outcome.CONTENDED,
+    "yardstick": Outcome.REFERENCE_FAILED,
+    "implausible": Outcome.WRONG_RESULT,
+}
+
+
 def _outcome(measured: Measured) -> Measurement | StepFailed:
     record: dict[str, Any] = {
         "protocol": measured.protocol,
@@ -191,8 +198,9 @@ def _outcome(measured: Measured) -> Measurement | StepFailed:
     if measured.outcome.kind is OutcomeKind.MEASURED and measured.summary is not None:
         if measured.eligible:
             return Measurement(measured.summary.median_ns, record)
-        flag = next(iter(measured.flags), "contended")
-        outcome = Outcome.CONTENDED if flag == "contended" else Outcome.WRONG_RESULT
+        # Neighbours excuse a time, and a candidate without a reference was not checked: neither is the candidate's fault.
+        flag = next((each for each in ("contended", "yardstick", "implausible") if each in measured.flags), "contended")
+        outcome = _UNFIT[flag]
         failure = Failure(code_of(outcome, [flag]), f"timed at {measured.summary.median_ns:.0f} ns, but {flag}")
         return StepFailed(outcome, failure, report=record)
     kind = measured.outcome.kind

@@ -16,13 +16,13 @@ from lowering.measure.statistics import Verdict
 from lowering.outcome import OutcomeKind
 from service.tuning.devices import jobs_of
 from service.tuning.result import CandidateKind, Product
-from service.tuning.toolchain import BuiltCandidate
+from service.tuning.toolchain import Built, BuiltCandidate, BuiltSize
 
-__all__ = ["measure_session", "measured_from", "report_from", "session_payload"]
+__all__ = ["measure_session", "measured_from", "report_from", "session_inputs", "session_payload"]
 
 
 def session_payload(profile: str, candidates: Sequence[BuiltCandidate], budget_seconds: float) -> dict[str, Any]:
-    """The payload of ``measure.session``; the binaries go beside it as inputs, named by candidate."""
+    """The payload of ``measure.session``; the binaries go beside it (:func:`session_inputs`)."""
     return {
         "profile": profile,
         "budget_seconds": budget_seconds,
@@ -33,10 +33,35 @@ def session_payload(profile: str, candidates: Sequence[BuiltCandidate], budget_s
                 "variant": candidate.variant,
                 "report": dict(candidate.report),
                 "floor_ns": candidate.floor_ns,
+                "sizes": [
+                    {
+                        "name": size.name,
+                        "candidate": dict(size.candidate.report),
+                        "reference": dict(size.reference.report),
+                    }
+                    for size in candidate.sizes
+                ],
             }
             for candidate in candidates
         ],
     }
+
+
+def session_inputs(candidates: Sequence[BuiltCandidate]) -> dict[str, bytes]:
+    """The binaries of a session by file name: the candidates', and theirs and the references' at other sizes."""
+    files: dict[str, bytes] = {}
+
+    def add(name: str, products: Sequence[Product]) -> None:
+        for product in products:
+            if product.name == "binary":
+                files[name] = product.data
+
+    for candidate in candidates:
+        add(candidate.id, candidate.products)
+        for number, size in enumerate(candidate.sizes):
+            add(f"{candidate.id}.{number}.candidate", size.candidate.products)
+            add(f"{candidate.id}.{number}.reference", size.reference.products)
+    return files
 
 
 def measure_session(payload: dict[str, Any]) -> dict[str, Any]:
@@ -92,13 +117,24 @@ def report_from(value: dict[str, Any]) -> MeasureReport:
 
 
 def _candidate(entry: dict[str, Any], folder: Path) -> BuiltCandidate:
-    binary = folder / entry["id"]
-    products = (Product("binary", "application/x-sharedlib", binary.read_bytes()),) if binary.exists() else ()
+    sizes = tuple(
+        BuiltSize(
+            size["name"],
+            Built(size["candidate"], (), _binary(folder / f"{entry['id']}.{number}.candidate")),
+            Built(size["reference"], (), _binary(folder / f"{entry['id']}.{number}.reference")),
+        )
+        for number, size in enumerate(entry["sizes"])
+    )
     return BuiltCandidate(
         entry["id"],
         CandidateKind(entry["kind"]),
         int(entry["variant"]),
         entry["report"],
-        products,
+        _binary(folder / entry["id"]),
         float(entry["floor_ns"]),
+        sizes,
     )
+
+
+def _binary(path: Path) -> tuple[Product, ...]:
+    return (Product("binary", "application/x-sharedlib", path.read_bytes()),) if path.exists() else ()
