@@ -16,7 +16,7 @@ CONSTRUCTIVE, VERSION = "constructive", "warpwright-constructive/1"
 LEAST_WORK, CONSTRAINTS_A_WORK = 10, 50
 """The first search at an interval takes about as long as building the joint model does; a later one twice as long."""
 AT_BOUND, DESCENDING = 4, 16
-"""No search at the bound takes more than one part in so many of the whole budget, none above it more than one in so many."""
+"""No search at the bound takes more than one part in so many of the whole budget, none on the way down to it more than one in so many."""
 NEAR = 256
 """Refinement ends when one part in so many is left between success and failure."""
 
@@ -64,7 +64,7 @@ class Builder:
         low, interval = known.bound.cycles, known.bound.cycles
         while known.schedule is None and interval < high and not self._run.over():
             interval = min(2 * interval, high)
-            self.at(known, interval, part=DESCENDING)
+            self.at(known, interval)
         low -= 1
         while known.schedule is not None and not self._run.over():
             best = known.schedule.interval

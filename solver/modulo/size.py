@@ -9,15 +9,17 @@ __all__ = ["LARGEST_MODEL", "joint_size", "with_groups_of"]
 
 LARGEST_MODEL = 250_000
 """Constraints of the largest joint model that is built: a search on it stays below about 600 MiB."""
-PER_PAIR = 12
-"""Constraints of two operations that may share a group: their order, waits, registers and units."""
+PER_PAIR, PER_PAIR_ALONE = 12, 4
+"""Constraints of two operations that may share a group (order, waits, registers, units), and of two where there are none."""
 
 
 def joint_size(problem: ModuloProblem) -> int:
     """About how many constraints the joint model has: some for every pair, and one for every group that a pair may share."""
+    if not problem.groups:
+        return PER_PAIR_ALONE * len(problem.ops) * (len(problem.ops) - 1) // 2
     places = [frozenset(group.name for group in problem.candidates(op)) for op in problem.ops]
     shared = (len(left & right) for left, right in combinations(places, 2))
-    return sum(PER_PAIR + common for common in shared if common or not problem.groups)
+    return sum(PER_PAIR + common for common in shared if common)
 
 
 def with_groups_of(problem: ModuloProblem, schedule: ModuloSchedule) -> ModuloProblem:

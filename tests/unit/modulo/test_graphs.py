@@ -7,6 +7,8 @@ from benchmarks.solve import measure
 from solver.engines import Budget
 from solver.modulo import Wait, solve
 from solver.modulo.bounds import impossible
+from solver.modulo.run import encode
+from solver.modulo.size import joint_size
 
 
 def test_a_hopper_product_of_128_cubed_and_its_exponentials_take_1024_cycles_each() -> None:
@@ -47,6 +49,13 @@ def test_the_large_end_of_the_series_is_proven_without_a_model(size: int) -> Non
     assert row["verified"]
     assert row["interval"] == row["bound"] == (size - 1) // 8 * 256
     assert (row["engine"], row["proven_by"]) == ("constructive", "arithmetic")
+
+
+@pytest.mark.parametrize("name", ["hopper-forward", "blackwell-backward-reduced", "product-chain-8", "random-50"])
+def test_the_size_of_the_joint_model_is_estimated_before_it_is_built(name: str) -> None:
+    problem = {**attention_cases(), **shape_cases()}[name]()
+    built = len(encode(problem, 3_000, 3_000).model.constraints)
+    assert 0.75 * built < joint_size(problem) < 1.5 * built
 
 
 def test_an_answer_to_a_large_problem_is_kept_as_built() -> None:
