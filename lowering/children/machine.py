@@ -26,7 +26,9 @@ def available_memory_bytes(root: Path = CGROUP, meminfo: Path = Path("/proc/memi
     """Memory that can still be taken: the kernel's estimate, cut by what the cgroup's limit leaves."""
     free = _meminfo(meminfo, "MemAvailable") or _meminfo(meminfo, "MemFree") or (1 << 30)
     for folder in _folders(root, "memory"):
-        limit = _number(folder / "memory.max") or _number(folder / "memory.limit_in_bytes")
+        # Above memory.high the kernel does not refuse but slows down to a crawl, so it binds us as well.
+        limits = [_number(folder / name) for name in ("memory.max", "memory.high", "memory.limit_in_bytes")]
+        limit = min((number for number in limits if number), default=None)
         used = _number(folder / "memory.current") or _number(folder / "memory.usage_in_bytes") or 0
         if limit is not None and limit < UNLIMITED:
             free = min(free, max(0, limit - used + _inactive_file(folder)))

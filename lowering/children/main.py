@@ -9,6 +9,7 @@ import fcntl
 import importlib
 import logging
 import os
+import select
 import shutil
 import signal
 import sys
@@ -135,6 +136,11 @@ def _die_with_parent(fd: int) -> None:
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(fd, fcntl.F_SETOWN, -os.getpgrp())
     fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
+    # A parent that ended while we started gave no signal that could reach us; its request may lie in the pipe all the same.
+    poll = select.poll()
+    poll.register(fd, 0)
+    if poll.poll(0):
+        sys.exit(0)
 
 
 if __name__ == "__main__":

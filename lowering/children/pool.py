@@ -7,11 +7,13 @@ from typing import Any
 
 from lowering.children.limits import Limits
 from lowering.children.process import Child, ChildGone, OnEvent
-from lowering.children.reply import Cancelled, Reply
+from lowering.children.reply import Cancelled, ProtocolBroken, Reply
 
 __all__ = ["ChildPool", "run_task"]
 
 WAIT_SECONDS = 0.1
+REPLACEMENTS = 3
+"""Children that may end between their warm-up and the work before that is an answer, and no accident to be mended unseen."""
 
 
 class ChildPool:
@@ -66,12 +68,15 @@ class ChildPool:
             child.close()
 
     def close(self) -> None:
-        """Ends all children, busy ones included."""
+        """Ends all children, busy ones included: their callers get :class:`Cancelled`, and so does who comes later."""
         with self._lock:
             self._closed = True
-            children, self._idle = [*self._idle, *self._busy], []
-        for child in children:
+            idle, self._idle = self._idle, []
+            busy = list(self._busy)
+        for child in idle:
             child.close()
+        for child in busy:
+            child.stop()
 
     def __enter__(self) -> "ChildPool":
         return self
@@ -90,19 +95,27 @@ class ChildPool:
         cancel: threading.Event | None,
         on_event: OnEvent | None,
     ) -> Reply:
-        while True:
-            child = self._take()
+        gone = ""
+        for _ in range(REPLACEMENTS):
+            try:
+                child = self._take(cancel)
+            except OSError as error:
+                return ProtocolBroken(f"no child could be started: {error}")
+            if child is None:
+                return Cancelled()
             try:
                 return child.call(task, payload, limits, trace=trace, cancel=cancel, on_event=on_event)
-            except ChildGone:
-                continue
+            except ChildGone as error:
+                gone = str(error)
             except BaseException:
                 child.close()
                 raise
             finally:
                 self._put_back(child)
+        return ProtocolBroken(f"{REPLACEMENTS} children ended before the work began; the last: {gone}")
 
-    def _take(self) -> Child:
+    def _take(self, cancel: threading.Event | None) -> Child | None:
+        """An idle child or a new one, as busy; None when the pool was closed or the caller gave up meanwhile."""
         with self._lock:
             while self._idle:
                 child = self._idle.pop()
@@ -110,21 +123,33 @@ class ChildPool:
                     self._busy.add(child)
                     return child
                 child.close()
+        fresh = self._spawn()
+        if fresh is None or self.warm_task is None:
+            return fresh
+        try:
+            fresh.call(self.warm_task, {}, Limits(), cancel=cancel, warm=True)
+        except BaseException as error:
+            self._put_back(fresh)
+            if not isinstance(error, ChildGone):
+                raise
+        if cancel is not None and cancel.is_set():
+            self._put_back(fresh)
+            return None
+        if fresh.alive():
+            return fresh
+        # The warm-up failed: a bare child shows the same failure as the reply of the real task.
+        self._put_back(fresh)
+        return self._spawn()
+
+    def _spawn(self) -> Child | None:
+        """A new child, as busy; None when the pool was closed while it was spawned, which leaves no child behind."""
         child = Child(self.environment)
         with self._lock:
-            self._busy.add(child)
-        if self.warm_task is not None:
-            child.call(self.warm_task, {}, Limits(), warm=True)
-        return child if child.alive() else self._replace(child)
-
-    def _replace(self, child: Child) -> Child:
-        """The warm-up failed: a bare child shows the same failure as the reply of the real task."""
-        with self._lock:
-            self._busy.discard(child)
-        fresh = Child(self.environment)
-        with self._lock:
-            self._busy.add(fresh)
-        return fresh
+            if not self._closed:
+                self._busy.add(child)
+                return child
+        child.close()
+        return None
 
     def _put_back(self, child: Child) -> None:
         with self._lock:

@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 0.05
 TREE_POLL_SECONDS = 0.2
 TAIL_BYTES = 16 << 10
+REAP_SECONDS = 2.0
+"""How long a killed child is waited for: one that hangs inside a driver cannot be killed, and must not hold its caller too."""
 
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -47,17 +49,22 @@ class ChildGone(Exception):
 
 
 class Child:
-    """One warm process that runs tasks one after another. Not thread-safe: one caller at a time."""
+    """One warm process that runs tasks one after another. Not thread-safe: one caller at a time; :meth:`stop` is for others.
+
+    Raises:
+        OSError: no process, pipe or folder could be had; nothing is left behind.
+    """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self.marker = uuid.uuid4().hex
         self.scratch = tempfile.mkdtemp(prefix="warpwright-child-")
         self.tasks_done = 0
-        request_read, self._request = os.pipe()
-        self._reply, reply_write = os.pipe()
-        lifeline_read, self._lifeline = os.pipe()
-        handed_over = (request_read, reply_write, lifeline_read)
+        opened: list[int] = []
         try:
+            for _ in range(3):
+                opened += os.pipe()
+            request_read, self._request, self._reply, reply_write, lifeline_read, self._lifeline = opened
+            handed_over = (request_read, reply_write, lifeline_read)
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "lowering.children.main", *map(str, handed_over)],
                 stdin=subprocess.DEVNULL,
@@ -67,9 +74,13 @@ class Child:
                 start_new_session=True,
                 env=self._environment(environment or {}),
             )
-        finally:
-            for fd in handed_over:
+        except BaseException:
+            for fd in opened:
                 os.close(fd)
+            shutil.rmtree(self.scratch, ignore_errors=True)
+            raise
+        for fd in handed_over:
+            os.close(fd)
         assert self._process.stdout is not None
         self._output = self._process.stdout.fileno()
         for fd in (self._reply, self._output):
@@ -77,6 +88,7 @@ class Child:
         self._tail = bytearray()
         self.printed = 0
         self._closed = False
+        self._stopped = False
 
     @property
     def pid(self) -> int:
@@ -103,6 +115,7 @@ class Child:
         Raises:
             ChildGone: the child had ended before the task began.
         """
+        self._drain()  # what the task before printed after its answer is not this one's
         self._tail.clear()
         self.printed = 0
         message = {"task": task, "payload": payload, "trace": trace, "warm": warm}
@@ -118,13 +131,22 @@ class Child:
         self.close()
         return reply
 
+    def stop(self) -> None:
+        """Ends the processes of a child at work, from any thread: its caller gets :class:`Cancelled`, and closes it.
+
+        The descriptors stay open until then: a number that is closed here may be another child's a moment later.
+        """
+        self._stopped = True
+        tree.kill_tree(self.pid, self.marker)
+
     def close(self) -> None:
-        """Ends the child and all its descendants, and removes its scratch folder."""
+        """Ends the child and all its descendants, and removes its scratch folder. For the caller of :meth:`call` only."""
         if self._closed:
             return
         self._closed = True
         tree.kill_tree(self.pid, self.marker)
-        self._process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=REAP_SECONDS)
         if self._process.stdout is not None:
             self._process.stdout.close()
         for fd in (self._request, self._reply, self._lifeline):
@@ -160,7 +182,9 @@ class Child:
                 if (reply := run.expired()) is not None:
                     return reply
             except BrokenPipeError as error:
-                raise self._gone(run) from error
+                if self.tasks_done:
+                    raise self._gone(run) from error
+                return self._ended(run)
         return None
 
     def _watch(self, run: "_Run") -> Reply:
@@ -235,6 +259,8 @@ class Child:
             code = self._process.wait(timeout=2.0)
         except subprocess.TimeoutExpired:
             return ProtocolBroken("the child closed its reply pipe but lives")
+        if self._stopped:
+            return Cancelled()
         self._drain()
         tail = self._tail_text()
         if run.started_at is None and code in (0, -signal.SIGKILL, -signal.SIGTERM) and self.tasks_done:

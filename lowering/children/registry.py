@@ -51,6 +51,7 @@ TASKS: Mapping[str, str] = MappingProxyType(
         "testing.scratch": "lowering.testing.misbehaving:scratch",
         "testing.build": "lowering.testing.misbehaving:build_with",
         "testing.steps": "lowering.testing.misbehaving:steps",
+        "testing.print_late": "lowering.testing.misbehaving:print_late",
     }
 )
 """Every task of the product. Some targets live in higher folders: the names are data here, not imports."""

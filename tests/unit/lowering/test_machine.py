@@ -43,6 +43,29 @@ def test_the_memory_limit_counts_page_cache_as_free(tmp_path: Path) -> None:
     assert available_memory_bytes(tmp_path, meminfo) == 4 << 30
 
 
+def test_the_mark_above_which_the_kernel_throttles_binds_too(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemAvailable:   64000000 kB\n")
+    write(tmp_path, memory__max=str(8 << 30), memory__high=str(6 << 30), memory__current=str(1 << 30))
+    assert available_memory_bytes(tmp_path, meminfo) == 5 << 30
+    write(tmp_path, memory__max="max\n", memory__high="max\n")
+    assert available_memory_bytes(tmp_path, meminfo) == 64000000 * 1024
+
+
+def test_a_v1_limit_holds_where_there_is_no_v2_tree(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemAvailable:   64000000 kB\n")
+    write(
+        tmp_path / "memory",
+        memory__limit_in_bytes=str(3 << 30),
+        memory__usage_in_bytes=str(2 << 30),
+        memory__stat=f"total_inactive_file {1 << 29}\n",
+    )
+    assert available_memory_bytes(tmp_path, meminfo) == (1 << 30) + (1 << 29)
+    write(tmp_path / "memory", memory__limit_in_bytes=str(0x7FFFFFFFFFFFF000))
+    assert available_memory_bytes(tmp_path, meminfo) == 64000000 * 1024
+
+
 def test_without_a_limit_the_kernels_estimate_holds(tmp_path: Path) -> None:
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemAvailable:   1000 kB\n")
