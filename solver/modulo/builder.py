@@ -16,7 +16,7 @@ CONSTRUCTIVE, VERSION = "constructive", "warpwright-constructive/1"
 LEAST_WORK, CONSTRAINTS_A_WORK = 10, 50
 """The first search at an interval takes about as long as building the joint model does; a later one twice as long."""
 AT_BOUND, DESCENDING = 4, 16
-"""No search at the bound takes more than one part in so many of the whole budget, none on the way down to it more than one in so many."""
+"""No search takes more than one part in so many of the whole budget; the second number is for the way down to the bound."""
 NEAR = 256
 """Refinement ends when one part in so many is left between success and failure."""
 
