@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from statistics import median
 from typing import Any
 
@@ -13,12 +12,12 @@ from service.candidates.words import structure_words
 from service.dashboard.views.contradictions import Contradiction, Judged, false_feasible, false_infeasible
 from service.db import ReadSession
 from service.db.models import Candidate, Job, JobState
+from solver.agreement import kendall_tau, top_fraction
 
-__all__ = ["Agreement", "Miss", "ModelPage", "kendall_tau", "model_page", "top_fraction"]
+__all__ = ["Agreement", "Miss", "ModelPage", "model_page"]
 
 RECENT_JOBS = 30
 MEASURED_ROWS = 1500
-TOP = 8
 SHOWN_MISSES = 20
 MISS = 1.05
 """From this factor on a forecast is called a miss."""
@@ -118,8 +117,8 @@ def model_page(session: ReadSession) -> ModelPage:
         rows = by_job.get(job.id, [])
         if len(rows) < 2:
             continue
-        pairs = [(timed.forecast_ns, timed.measured_ns) for timed in rows]
-        agreements.append(Agreement(job.id, job.name, len(rows), kendall_tau(pairs), top_fraction(pairs)))
+        columns = [timed.forecast_ns for timed in rows], [timed.measured_ns for timed in rows]
+        agreements.append(Agreement(job.id, job.name, len(rows), kendall_tau(*columns), top_fraction(*columns)))
         misses += _misses(job, rows)
     families = Counter(
         conflict["family"]
@@ -137,30 +136,6 @@ def model_page(session: ReadSession) -> ModelPage:
         suspects=_suspects(jobs, by_job),
         impossible=families.most_common(),
     )
-
-
-def kendall_tau(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Kendall's tau-b of (forecast, measured) pairs; None when one side is all ties."""
-    concordant = discordant = ties_x = ties_y = 0
-    for (x1, y1), (x2, y2) in combinations(pairs, 2):
-        product = (x1 - x2) * (y1 - y2)
-        if x1 == x2:
-            ties_x += 1
-        if y1 == y2:
-            ties_y += 1
-        if product > 0:
-            concordant += 1
-        elif product < 0:
-            discordant += 1
-    total = len(pairs) * (len(pairs) - 1) // 2
-    scale = ((total - ties_x) * (total - ties_y)) ** 0.5
-    return (concordant - discordant) / scale if scale else None
-
-
-def top_fraction(pairs: Sequence[tuple[float, float]], count: int = TOP) -> float:
-    """Best measured time of all over the best among the ``count`` best forecasts; 1 when the model found the best."""
-    chosen = sorted(pairs)[:count]
-    return min(y for _, y in pairs) / min(y for _, y in chosen)
 
 
 def _suspects(jobs: Sequence[Job], by_job: dict[str, list[_Timed]]) -> list[tuple[str, Sequence[Job]]]:
