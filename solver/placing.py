@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from solver.channels import PRIVATE_MEMORIES
-from solver.domain.kernel import Memory, Op, OpKind
+from solver.domain.kernel import ROOT, Memory, Op, OpKind
 from solver.domain.verdict import Conflict
 from solver.problem import CONSUMER, LOAD, MMA, ROLES, STORE, WarpProblem
 
-__all__ = ["place", "private_needs", "private_results"]
+__all__ = ["leaves_the_store_open", "place", "private_needs", "private_results"]
 
 
 def _rule(problem: WarpProblem, op: Op, staying: Mapping[str, str]) -> str | None:
@@ -25,6 +25,13 @@ def _rule(problem: WarpProblem, op: Op, staying: Mapping[str, str]) -> str | Non
         return STORE
     memories = {problem.graph.buffer(access.buffer).memory for access in op.writes}
     return None if op.kind is OpKind.BIND or (memories and memories <= PRIVATE_MEMORIES) else CONSUMER
+
+
+def leaves_the_store_open(problem: WarpProblem) -> bool:
+    """Whether a role of its own for stores is the search's choice: no pin says, and a loop would get shorter by it."""
+    stores = [op for op in problem.graph.ops if op.kind is OpKind.TMA_STORE and op.scope != ROOT]
+    placed = {pin.op for pin in problem.pins.placements}
+    return problem.pins.store_role is None and any(op.id not in placed for op in stores)
 
 
 def place(problem: WarpProblem, staying: Mapping[str, str]) -> tuple[dict[str, tuple[str, ...]], list[Conflict]]:

@@ -1,13 +1,17 @@
 """Solve: problem in, verdict out. Nothing leaves without the verifier's word, and "infeasible" is doubted before it is said."""
 
 import logging
+import math
 from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
 
 from solver.baseline import baselines
 from solver.bounds import lower_bounds
 from solver.costs import unit_cycles
 from solver.decode import decode
 from solver.domain.kernel import Unit
+from solver.domain.pins import Pins
 from solver.domain.schedule import WarpSchedule
 from solver.domain.verdict import (
     Bound,
@@ -27,7 +31,8 @@ from solver.families.pinning import PREFIX
 from solver.families.shared_memory import aligned_bytes, holders
 from solver.latest import Latest
 from solver.objective import objectives
-from solver.problem import WarpProblem
+from solver.placing import leaves_the_store_open
+from solver.problem import CONSUMER, WarpProblem
 from solver.reading import Reading
 from solver.timing import loop_times
 from solver.verify import bounds_of, expected, violations
@@ -60,6 +65,8 @@ def solve(
 ) -> Verdict:
     """The best schedule of a problem under the objective's levels, with its certificate.
 
+    Where no pin says who stores and a loop has stores in it, both placements are solved and the better one is the answer.
+
     Args:
         problem: A closed problem.
         engine: Name of an engine of :mod:`solver.engines`.
@@ -67,7 +74,56 @@ def solve(
         progress: Gets ever better verified schedules while the search runs, from a thread of its own and as fast as it takes
             them, so that a killed solve leaves its best one.
     """
-    limits = budget or Budget()
+    first = _solve_placed(problem, engine, budget or Budget(), progress)
+    if not leaves_the_store_open(problem):
+        return first
+    given = problem.with_pins(Pins(store_role=True))
+    worst = _worth(problem, first)
+
+    def better(found: Feasible) -> None:
+        told = _certified_for(problem, found)
+        if progress is not None and _worth(problem, told) < worst:
+            progress(told)
+
+    second = _certified_for(problem, _solve_placed(given, engine, budget or Budget(), better if progress else None))
+    return _better_of(problem, first, second)
+
+
+Solved = TypeVar("Solved", bound=Verdict)
+
+
+def _certified_for(problem: WarpProblem, verdict: Solved) -> Solved:
+    """The verdict as one on this problem, which leaves open what another one has pinned."""
+    if isinstance(verdict, ProvenOptimal | Feasible):
+        return replace(verdict, certificate=replace(verdict.certificate, problem_digest=problem.digest))
+    return verdict
+
+
+def _worth(problem: WarpProblem, verdict: Verdict) -> tuple[float, ...]:
+    """What a schedule is compared by: width kept, intervals, bytes, lengths, synchronisations; the less the better."""
+    if not isinstance(verdict, ProvenOptimal | Feasible) or not isinstance(verdict.schedule, WarpSchedule):
+        return (math.inf,)
+    schedule = verdict.schedule
+    times = loop_times(Reading(problem, schedule))
+    widths = [role.warps for role in schedule.roles if role.name == CONSUMER]
+    kept = float(widths != [problem.graph.threads // 32])
+    total = sum(time.length for time in times)
+    numbers = (*(time.interval for time in times), verdict.certificate.on_chip_bytes, total)
+    return (kept, *numbers, verdict.certificate.synchronisations)
+
+
+def _better_of(problem: WarpProblem, first: Verdict, second: Verdict) -> Verdict:
+    """The better schedule of two placements; proven only where both are settled. The first one where they are alike."""
+    best, other = (second, first) if _worth(problem, second) < _worth(problem, first) else (first, second)
+    if isinstance(best, ProvenOptimal) and not isinstance(other, ProvenOptimal | Infeasible):
+        return Feasible(best.schedule, best.certificate)
+    if isinstance(best, Infeasible) and isinstance(other, Unknown):
+        return other
+    return best
+
+
+def _solve_placed(problem: WarpProblem, engine: str, limits: Budget, progress: Progress | None) -> Verdict:
+    """The best schedule with the placement that the problem's pins and the rule give."""
     solver = engine_named(engine)
     enc = build_model(problem)
 

@@ -12,7 +12,7 @@ from solver.domain.schedule import WarpSchedule
 from solver.domain.verdict import Bound, Certificate, Violation
 from solver.families import FAMILIES, STRUCTURAL
 from solver.families.shared_memory import holders
-from solver.problem import CONSUMER, WarpProblem, close_problem
+from solver.problem import CONSUMER, STORE, WarpProblem, close_problem
 from solver.reading import Reading
 from solver.timing import loop_times
 from solver.wgmma import WARPGROUP
@@ -103,8 +103,10 @@ def expected(problem: WarpProblem, schedule: WarpSchedule) -> dict[str, object]:
 
 
 def bounds_of(problem: WarpProblem, schedule: WarpSchedule) -> tuple[Bound, ...]:
-    """Bounds of the main loop's interval at the schedule's own width; none for a kernel without loops."""
+    """Bounds of the main loop's interval for schedules with this width and these roles; none for a kernel without loops."""
     widths = [role.warps // WARPGROUP for role in schedule.roles if role.name == CONSUMER]
+    if problem.pins.store_role is None and any(role.name == STORE for role in schedule.roles):
+        problem = problem.with_pins(Pins(store_role=True))
     by_loop = lower_bounds(problem, widths[0] if widths else None)
     return next(iter(by_loop.values()), ())
 

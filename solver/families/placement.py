@@ -26,6 +26,8 @@ def build(enc: Encoding) -> None:
         gemm = enc.problem.ops[op_id].gemm
         if gemm is not None and enc.problem.device.wgmma and is_wgmma(gemm) and role != CONSUMER:
             enc.model.any_of([literal.negated()], note=f"{op_id} needs whole warpgroups, {role} has none")
+    for reason in _invisible_scalars(enc.problem):
+        enc.model.any_of([], note=reason)
     enc.model.at_least(linear(constant=len(enc.structure.roles)), 1, note="the kernel has a statement")
 
 
@@ -43,7 +45,15 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     placed = structure_of(problem).placement if reading is None else reading.placement
     roles = sorted({role for where in placed.values() for role in where})
     held = tuple((role, sum(role in where for where in placed.values())) for role in roles)
-    return (Fact("statements", sum(count for _, count in held), None, "placements", held),)
+    note = "; ".join(_invisible_scalars(problem))
+    return (Fact("statements", sum(count for _, count in held), None, "placements", held, note),)
+
+
+def _invisible_scalars(problem: WarpProblem) -> list[str]:
+    """Uses of scalars that are defined under a guard: TileLang shows the definition inside of its branch only."""
+    guarded = {op.binds for op in problem.graph.ops if op.kind is OpKind.BIND and op.guarded}
+    uses = [(op.id, name) for op in problem.graph.ops for name in op.uses_scalars if name in guarded]
+    return [f"{op_id} uses {name}, which is defined under a guard only" for op_id, name in uses]
 
 
 def _violation(found: list[Violation], rule: str, message: str, place: str = "") -> None:

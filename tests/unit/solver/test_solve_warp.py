@@ -18,7 +18,9 @@ from solver.engines import Budget, Engine, EngineResult, EngineStatus
 from solver.model import Model
 from solver.problem import close_problem
 from solver.profiles import load_profile
+from solver.reading import Reading
 from solver.solve import solve
+from solver.timing import loop_times
 from solver.verify import verify, verify_certificate
 from tests import kernels
 
@@ -288,3 +290,44 @@ def test_the_bound_is_named(graph: KernelGraph, reason: str, cycles: int) -> Non
     assert bounds[0].reason == reason
     assert bounds[0].cycles == cycles
     assert [b.cycles for b in bounds] == sorted((b.cycles for b in bounds), reverse=True)
+
+
+@pytest.mark.parametrize("engine", ["cpsat", "z3"])
+def test_a_loop_with_a_store_gets_a_role_for_it_where_that_is_shorter(engine: str) -> None:
+    graph = kernels.persistent_gemm()
+    free, without = (
+        solve(close_problem(graph, H200, pins), engine=engine) for pins in (Pins(), Pins(store_role=False))
+    )
+    assert isinstance(free, ProvenOptimal)
+    assert isinstance(without, ProvenOptimal)
+    assert isinstance(free.schedule, WarpSchedule)
+    assert isinstance(without.schedule, WarpSchedule)
+    assert [role.name for role in free.schedule.roles] == ["consumer", "load", "store"]
+    assert [role.warps for role in free.schedule.roles[1:]] == [1, 1]
+    assert verify_certificate(graph, H200, free.schedule, free.certificate) == ()
+    intervals = [
+        {time.scope: time.interval for time in loop_times(Reading(close_problem(graph, H200), schedule))}
+        for schedule in (free.schedule, without.schedule)
+    ]
+    assert intervals[0]["k"] == intervals[1]["k"]
+    assert intervals[0]["tile"] < intervals[1]["tile"]
+
+
+def test_a_store_after_all_loops_stays_with_the_consumer() -> None:
+    verdict = solve(close_problem(kernels.gemm(), H200))
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    assert [role.name for role in verdict.schedule.roles] == ["consumer", "load"]
+
+
+def test_progress_over_both_placements_only_gets_better() -> None:
+    problem = close_problem(kernels.persistent_gemm(), H200)
+    told: list[Feasible] = []
+    final = solve(problem, progress=told.append)
+    assert isinstance(final, ProvenOptimal)
+    for found in told:
+        assert isinstance(found.schedule, WarpSchedule)
+        assert verify_certificate(problem.graph, H200, found.schedule, found.certificate) == ()
+    bytes_and_times = [(f.certificate.initiation_interval_cycles, f.certificate.on_chip_bytes) for f in told]
+    assert bytes_and_times
+    assert bytes_and_times[-1][0] == final.certificate.initiation_interval_cycles

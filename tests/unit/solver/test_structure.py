@@ -285,3 +285,15 @@ def test_the_search_never_puts_two_values_into_one_span() -> None:
     assert isinstance(verdict, ProvenOptimal)
     assert isinstance(verdict.schedule, WarpSchedule)
     assert not verdict.schedule.pipelines
+
+
+@pytest.mark.parametrize("engine", ["cpsat", "z3"])
+def test_a_scalar_that_is_defined_under_a_guard_makes_the_kernel_infeasible_and_is_named(engine: str) -> None:
+    """TileLang refuses it whatever the roles are: the definition is not visible outside of its branch."""
+    graph = kernels.persistent_gemm()
+    ops = tuple(replace(op, guarded=op.id == "row" or op.guarded) for op in graph.ops)
+    verdict = solve(closed(replace(graph, ops=ops)), engine=engine)
+    assert isinstance(verdict, Infeasible)
+    (conflict,) = verdict.conflicts
+    assert conflict.family == "placement"
+    assert "defined under a guard only" in conflict.message
