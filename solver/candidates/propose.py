@@ -8,6 +8,7 @@ involved, so equal requests get equal answers.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from solver.candidates.result import Baseline, Candidate, Proposals, Rejected
 from solver.candidates.sketch import sketch
@@ -50,6 +51,9 @@ TRIES = 3
 """The solver is asked for at most this many structures for each candidate wanted."""
 GROUPS = 3
 """The answer spans at least this many groups of structures, where there are as many."""
+SAME_PROGRAM = 0.02
+"""What each chosen structure of the same program adds to the forecasts of the others: forecasts that differ by less than this
+say nothing. On an H200 one pipeline for K and V, forecast 0.5 % slower than two, was 2 % faster (docs/results/h200.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,12 @@ class _Ranked:
     def group(self) -> tuple[int, int, bool]:
         """Structures of one group are variations of each other: same variant, same width, same order of iterations."""
         return (self.variant, self.structure.warpgroups, self.structure.overlapped)
+
+    @property
+    def program(self) -> tuple[int, int, bool, bool, bool]:
+        """What the roles do and where they wait; depths and registers are left out."""
+        structure = self.structure
+        return (self.variant, structure.warpgroups, structure.merged, structure.store_role, structure.overlapped)
 
 
 def propose(
@@ -112,7 +122,7 @@ def propose_family(
     ]
     found: dict[str, Candidate] = {}
     overlapped = 0
-    for variant, structure in _questions(len(spaces), ranked, count):
+    for variant, structure in chain(_questions(len(spaces), ranked, count), _unanswered(len(spaces), found)):
         if len(found) >= count:
             break
         params, graph = variants[variant]
@@ -147,6 +157,12 @@ def _questions(variants: int, ranked: Sequence[_Ranked], count: int) -> Iterator
     for variant in range(variants):
         if all(place.variant != variant for place in ranked):
             yield variant, None
+
+
+def _unanswered(variants: int, found: Mapping[str, Candidate]) -> Iterator[tuple[int, Structure | None]]:
+    """Where no promising structure came to anything, every variant with nothing but the user's pins."""
+    if not found:
+        yield from ((variant, None) for variant in range(variants))
 
 
 def _rank(
@@ -217,12 +233,23 @@ def _order(place: _Ranked) -> tuple[float, int, str]:
 
 
 def _diverse(ranked: Sequence[_Ranked], count: int) -> list[_Ranked]:
-    """The same places, with more than a third of ``count`` from one group moved behind: a forecast errs for whole groups."""
+    """The same places by forecast, each program's later ones moved back: a forecast errs for whole programs.
+
+    It errs for whole groups too: more than a third of ``count`` from one group come last.
+    """
+    waiting: dict[tuple[int, int, bool, bool, bool], list[_Ranked]] = {}
+    for place in ranked:
+        waiting.setdefault(place.program, []).append(place)
+    queue = [
+        (place.forecast_ns * (1 + SAME_PROGRAM * taken), _order(place), place)
+        for places in waiting.values()
+        for taken, place in enumerate(places)
+    ]
     share = max(1, -(-count // GROUPS))
     taken: dict[tuple[int, int, bool], int] = {}
     first: list[_Ranked] = []
     rest: list[_Ranked] = []
-    for place in ranked:
+    for _, _, place in sorted(queue, key=lambda entry: entry[:2]):
         taken[place.group] = taken.get(place.group, 0) + 1
         (first if taken[place.group] <= share else rest).append(place)
     return [*first, *rest]

@@ -37,7 +37,7 @@ def sketch(space: Space, structure: Structure, problem: WarpProblem) -> WarpSche
     pipelines: list[Pipeline] = []
     producers: dict[str, str] = {}
     homes: dict[str, str] = {}
-    for channels in _groups(placed.channels, structure, space):
+    for channels in _groups(placed.channels, structure):
         names = tuple(channel.buffer for channel in channels)
         single = [channel for channel in channels if channel.carried or channel.encloses]
         depth = 1 if single else min(structure.depth(channel.buffer) for channel in channels)
@@ -49,15 +49,15 @@ def sketch(space: Space, structure: Structure, problem: WarpProblem) -> WarpSche
     return assemble(space.graph, roles, placed.placement, pipelines, producers, num_warps, homes)
 
 
-def _groups(channels: tuple[Channel, ...], structure: Structure, space: Space) -> list[list[Channel]]:
-    """Channels that share a pipeline: merged ones have the same two roles, the same loop and the same readers."""
+def _groups(channels: tuple[Channel, ...], structure: Structure) -> list[list[Channel]]:
+    """Channels that share a pipeline: merged ones have the same two roles and the same loop, whoever reads them.
+
+    K and V of an attention may share one: the second product then needs no wait of its own behind the exponentials.
+    """
     depths = dict(structure.depths)
     found: dict[tuple[object, ...], list[Channel]] = {}
     for channel in channels:
-        readers = tuple(op.id for op in space.graph.ops if any(a.buffer == channel.buffer for a in op.reads))
         merges = structure.merged and channel.scope != ROOT and channel.buffer in depths and not channel.encloses
-        key = (
-            (channel.scope, channel.producer, channel.consumer, *readers) if merges else (channel.buffer, channel.scope)
-        )
+        key = (channel.scope, channel.producer, channel.consumer) if merges else (channel.buffer, channel.scope)
         found.setdefault(key, []).append(channel)
     return list(found.values())

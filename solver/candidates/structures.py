@@ -153,7 +153,7 @@ def space_of(graph: KernelGraph, plain: Collection[str] = ()) -> Space:
         loaded,
         fixed,
         _widths(graph, shapes),
-        can_merge=any(_share_readers(graph, names) for names in loaded.values()),
+        can_merge=any(len(names) > 1 for names in loaded.values()),
         can_store=any(op.kind is OpKind.TMA_STORE for op in graph.ops),
         can_overlap=any(count > 1 for count in products.values()),
     )
@@ -191,9 +191,3 @@ def _widths(graph: KernelGraph, shapes: list[GemmShape]) -> tuple[int, ...]:
         if all(partition(shape, WARPGROUP * count) is not None for shape in shapes)
     ]
     return tuple(sorted(fits, key=lambda count: (count != own, abs(count - own), count)))
-
-
-def _share_readers(graph: KernelGraph, names: tuple[str, ...]) -> bool:
-    """Whether several loaded buffers are read by the same operation, so that one barrier can guard them."""
-    readers = [frozenset(op.id for op in graph.ops if any(a.buffer == name for a in op.reads)) for name in names]
-    return len(readers) > 1 and any(first & second for i, first in enumerate(readers) for second in readers[:i])

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence, Set
 from solver.domain import (
     ROOT,
     Instruction,
+    Issue,
     KernelGraph,
+    OpKind,
     OpRef,
     Pipeline,
     Role,
@@ -106,13 +108,25 @@ def _body(
         opening = SyncKind.PRODUCER_ACQUIRE if produces else SyncKind.CONSUMER_WAIT
         closing = SyncKind.PRODUCER_COMMIT if produces else SyncKind.CONSUMER_RELEASE
         before.setdefault(touching[0], []).append(Sync(opening, pipeline.name))
-        after.setdefault(touching[-1], []).append(Sync(closing, pipeline.name))
+        after.setdefault(_free(graph, items, touching), []).append(Sync(closing, pipeline.name))
     result: list[Instruction] = []
     for item in items:
         result.extend(before.get(item, ()))
         result.append(OpRef(item))
         result.extend(after.get(item, ()))
     return tuple(result)
+
+
+def _free(graph: KernelGraph, items: Sequence[str], touching: Sequence[str]) -> str:
+    """The item after which the buffers are free: the last one that touches them, or the wait of a product still in flight."""
+    flying = {op.id for op in graph.ops if op.gemm is not None and not op.gemm.waits and op.issue is Issue.ASYNCHRONOUS}
+    waits = {op.id for op in graph.ops if op.kind is OpKind.WAIT}
+    ends = [items.index(touching[-1])]
+    for item in touching:
+        if item in flying:
+            place = items.index(item)
+            ends += [n for n in range(place + 1, len(items)) if items[n] in waits][:1]
+    return items[max(ends)]
 
 
 def _holds(graph: KernelGraph, item: str, scope: str) -> bool:
