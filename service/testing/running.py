@@ -20,7 +20,8 @@ class RunningService:
     """Use as a context manager. ``client`` is an ``httpx.Client`` bound to ``url``."""
 
     def __init__(self, settings: Settings, *, toolchain: Toolchain | None = None) -> None:
-        self._socket = socket.socket()
+        # Named as TCP, or asyncio leaves Nagle's algorithm on, and each answer waits 40 ms for an acknowledgement.
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self.app = create_app(settings, toolchain=toolchain)
