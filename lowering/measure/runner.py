@@ -114,6 +114,11 @@ def rounds(
         arguments: device.inputs(arguments, protocol.final_seed) for arguments in {j.kernel.arguments for j in jobs}
     }
     figures: dict[str, list[float]] = {job.candidate: [] for job in jobs}
+    if not protocol.rest_ms:
+        for job in _order(
+            jobs, -1
+        ):  # the chip rested while the session was prepared: nobody may be timed on its fresh budget
+            device.warm_up(loaded[job.candidate], buffers[job.kernel.arguments], protocol.warmup_ms)
     for number in range(protocol.screening_rounds if screening else protocol.rounds):
         for job in _order(jobs, number):
             kernel, own = loaded[job.candidate], buffers[job.kernel.arguments]

@@ -19,10 +19,15 @@ class Watched(SimulatedDevice):
     def __init__(self) -> None:
         super().__init__(DEVICE)
         self.timed_names: list[str] = []
+        self.warmed_before: int = 0
 
     def timed(self, kernel: Any, buffers: Any, runs: int, *, flush: bool) -> list[float]:
         self.timed_names.append(kernel.name)
         return super().timed(kernel, buffers, runs, flush=flush)
+
+    def warm_up(self, kernel: Any, buffers: Any, milliseconds: float) -> None:
+        self.warmed_before += not self.timed_names
+        super().warm_up(kernel, buffers, milliseconds)
 
 
 def visits() -> list[str]:
@@ -42,6 +47,12 @@ def test_nobody_profits_from_the_same_neighbour_in_most_rounds() -> None:
     assert len(after_light) >= len(NAMES) - 1
     first = Counter(order[begin] for begin in range(0, len(order), len(NAMES)))
     assert max(first.values()) <= GPU_1.rounds / 2
+
+
+def test_all_run_once_untimed_before_the_first_is_timed() -> None:
+    device = Watched()
+    rounds(device, JOBS, GPU_1)
+    assert device.warmed_before == len(JOBS) + 1
 
 
 def test_two_runs_take_the_same_order() -> None:
