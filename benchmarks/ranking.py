@@ -15,14 +15,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
+from solver.agreement import kendall_tau, top_fraction
 from solver.domain import HardwareProfile, KernelGraph, OpKind, Pipeline, Role, WarpSchedule
 from solver.profiles import load_profile
 from solver.simulate import BaselineKind, Simulation, forecast_baseline, simulate
 from solver.simulate.assemble import assemble
 
-__all__ = ["Entry", "Landscape", "forecast", "kendall_tau", "read_landscape", "score", "top_fraction"]
+__all__ = ["Entry", "Landscape", "forecast", "kendall_tau", "read_landscape", "score"]
 
-TOP = 8
 BASELINE_KINDS: dict[str, BaselineKind] = {"plain": "default", "role": "role_based", "nows": "unspecialized"}
 
 
@@ -120,29 +120,6 @@ def forecast(entry: Entry, profile: HardwareProfile, *, attention: bool) -> Simu
     return forecast_baseline(graph, profile, BASELINE_KINDS[entry.kind])
 
 
-def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
-    """Kendall's tau-b of two equally long sequences; 0 when one of them is constant."""
-    concordant = first_only = second_only = 0
-    for i in range(len(first)):
-        for j in range(i):
-            a, b = first[i] - first[j], second[i] - second[j]
-            if a and b:
-                concordant += 1 if (a > 0) == (b > 0) else -1
-                first_only += 1
-                second_only += 1
-            elif a:
-                first_only += 1
-            elif b:
-                second_only += 1
-    return concordant / math.sqrt(first_only * second_only) if first_only and second_only else 0.0
-
-
-def top_fraction(predicted: Sequence[float], measured: Sequence[float], count: int = TOP) -> float:
-    """Best measured time of all over the best measured time among the ``count`` best predicted (ties by position)."""
-    chosen = sorted(range(len(predicted)), key=lambda i: (predicted[i], i))[:count]
-    return min(measured) / min(measured[i] for i in chosen)
-
-
 def score(path: Path, profile: HardwareProfile, *, detail: bool = False) -> dict[str, object]:
     """The result object of one landscape file."""
     landscape = read_landscape(path)
@@ -153,7 +130,7 @@ def score(path: Path, profile: HardwareProfile, *, detail: bool = False) -> dict
     result: dict[str, object] = {
         "file": path.name,
         "n": len(entries),
-        "kendall_tau": round(kendall_tau(predicted, measured), 4),
+        "kendall_tau": round(kendall_tau(predicted, measured) or 0.0, 4),
         "top8_fraction": round(top_fraction(predicted, measured), 4),
     }
     if detail:

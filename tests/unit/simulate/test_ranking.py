@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.calibrate import RANGES, samples_of, with_constants
-from benchmarks.ranking import Entry, forecast, kendall_tau, read_landscape, score, top_fraction
+from benchmarks.calibrate import RANGES, fit, samples_of, with_constants
+from benchmarks.calibrate_priors import prior_values
+from benchmarks.ranking import Entry, forecast, read_landscape, score
+from solver.agreement import kendall_tau, top_fraction
 from solver.profiles import load_profile
 
 H200 = load_profile("h200")
@@ -16,7 +18,7 @@ MEASURED = sorted((Path(__file__).parents[3] / "docs" / "results" / "landscapes"
 def test_tau_of_equal_opposite_and_constant_orders() -> None:
     assert kendall_tau([1, 2, 3, 4], [10, 20, 30, 40]) == 1.0
     assert kendall_tau([1, 2, 3, 4], [4, 3, 2, 1]) == -1.0
-    assert kendall_tau([1, 1, 1], [1, 2, 3]) == 0.0
+    assert kendall_tau([1, 1, 1], [1, 2, 3]) is None
 
 
 def test_tau_b_counts_ties_on_both_sides() -> None:
@@ -99,3 +101,21 @@ def test_constants_replace_numbers_and_change_the_digest() -> None:
     assert slower.digest != H200.digest
     entry = Entry("ws", (4096, 4096, 4096, 128, 128, 64, 2, 2, 24, 240), 1.0)
     assert forecast(entry, slower, attention=False).nanoseconds > forecast(entry, H200, attention=False).nanoseconds
+
+
+def test_priors_are_inside_their_ranges() -> None:
+    for path, value in prior_values(H200).items():
+        assert RANGES[path][1] < value < RANGES[path][2], path
+
+
+def test_what_a_file_does_not_tell_stays_at_its_prior() -> None:
+    """A GEMM knows nothing of special functions or of spilled products; load latency it knows well."""
+    (path,) = [path for path in MEASURED if path.stem == "gemm_4096_4096_4096"]
+    samples = [sample for sample in samples_of([path]) if sample.entry.kind == "ws"][:8]
+    prior = prior_values(H200)
+    found = fit(H200, samples, prior, ["model.load_latency", "model.serial_latency"], steps=1)
+    assert found.values["model.serial_latency"] == prior["model.serial_latency"]
+    assert found.told["model.serial_latency"] == 0.0
+    assert found.values["model.load_latency"] != prior["model.load_latency"]
+    assert 0.1 < found.told["model.load_latency"] <= 1.0
+    assert {name for name in prior if found.values[name] != prior[name]} == {"model.load_latency"}
