@@ -99,6 +99,10 @@ def channels_of(
     consumer = next(role for role in roles if role != producer)
     filling = [op for op in touching if producer in placement[op.id]]
     using = [op for op in touching if consumer in placement[op.id]]
+    unseen = next((op for op in using if _ends_unseen(op, buffer.name)), None)
+    if unseen is not None:
+        message = f"{unseen.id} fills {buffer.name} in the {consumer} role, which only uses it; no barrier sees it end"
+        return Conflict("hand_offs", message, f"place {unseen.id} in the {producer} role", buffer.name)
     pairs = [(fill, use) for fill in filling for use in using if fill in writers or use in writers]
     scopes = sorted({meeting_scope(problem, *pair) for pair in pairs}, key=lambda s: (len(path_to(problem, s)), s))
     for scope in scopes:
@@ -123,6 +127,12 @@ def channels_of(
         _channel(problem, buffer.name, scope, scopes[level + 1 : level + 2], producer, consumer, filling, using)
         for level, scope in enumerate(scopes)
     )
+
+
+def _ends_unseen(op: Op, buffer: str) -> bool:
+    """Whether an operation only starts to fill a buffer, so that a barrier of its own role's must see its end (MWS:1309-1341)."""
+    reads, writes = ({access.buffer for access in accesses} for accesses in (op.reads, op.writes))
+    return op.issue is not Issue.BLOCKING and buffer in writes and buffer not in reads
 
 
 def comes_first(problem: WarpProblem, first: Op, second: Op) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from solver.domain.kernel import Buffer
-from solver.domain.pins import DepthPin, Pins, RolePin, StagePin
+from solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin, StagePin
 from solver.engines import Budget, EngineStatus
 from solver.engines import engine as engine_named
 from solver.explain.question import Question
@@ -70,6 +70,7 @@ def _candidates(problem: WarpProblem, question: Question) -> Iterator[Iterator[A
         if pin.registers_per_thread is not None:
             yield _other_registers(problem, question, pin)
     yield _smaller_stages(problem, question)
+    yield _other_roles(problem, question)
     yield _other_groupings(problem, question)
     yield _other_widths(problem, question)
     yield _dropped_pins(problem, question)
@@ -121,6 +122,18 @@ def _smaller_stages(problem: WarpProblem, question: Question) -> Iterator[Attemp
             changed = replace(question.pins, stages=(*others, StagePin(pin.op, stage)))
             relaxation = Relaxation(f"with {pin.op} at stage {stage}", f"ops.{pin.op}.stage={stage}")
             yield relaxation, _asked(problem, changed), question.intervals
+
+
+def _other_roles(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
+    """Another role for an operation that was asked into one, those first that the search would take itself."""
+    own = structure_of(problem).placement
+    for pin in question.pins.placements:
+        others = tuple(other for other in question.pins.placements if other != pin)
+        for role in dict.fromkeys((*own[pin.op], *structure_of(problem).roles)):
+            if role != pin.role:
+                changed = replace(question.pins, placements=(*others, PlacementPin(pin.op, role)))
+                relaxation = Relaxation(f"with {pin.op} in the {role} role", f"ops.{pin.op}.role={role}")
+                yield relaxation, _asked(problem, changed), question.intervals
 
 
 def _other_groupings(problem: WarpProblem, question: Question) -> Iterator[Attempt]:

@@ -161,3 +161,18 @@ def test_what_cannot_be_read_is_refused(why: str) -> None:
 
 def test_registers_by_role_pin() -> None:
     assert parse("roles.load.registers=40", GEMM).pins.roles == (RolePin("load", registers_per_thread=40),)
+
+
+def test_a_load_that_cannot_leave_its_role_is_explained_with_the_role_that_can_have_it() -> None:
+    found = explain(kernels.rewrites_after_use(), H200, "ops.next.role=load,ops.first.role=load")
+    assert found.possible is False
+    assert "an iteration of k earlier" in found.answer
+    found = explain(kernels.rewrites_after_use(), H200, "ops.next.role=load")
+    assert found.possible is False
+    assert [way.change for way in found.relaxations] == ["with next in the consumer role"]
+    assert explain(kernels.rewrites_after_use(), H200, found.relaxations[0].why).possible is True
+
+
+def test_the_explanation_of_a_kernel_says_which_loads_are_plain_copies() -> None:
+    facts = {fact.resource: fact.note for fact in explain(kernels.rewrites_after_use(), H200).facts}
+    assert "first and next run as plain copies" in facts["buffers that change hands"]
