@@ -1,8 +1,9 @@
 """Fits the simulator's ``model.`` numbers to measured landscapes: ``python -m benchmarks.calibrate FILE... [--profile h200]``.
 
-Each entry's residual is the logarithm of forecast over measured time. Gauss-Newton steps on finite differences, weighted so
-that outliers count by their size and not its square, keep every number inside its physical range. Prints the constants as
-lines of a profile's ``[model]`` table, with the files as their source, and how well they order the files.
+Each entry's residual is the logarithm of forecast over measured time. Gauss-Newton steps on finite differences of the numbers'
+logarithms, weighted so that outliers count by their size and not its square, keep every number inside its physical range and
+near its prior (:mod:`benchmarks.calibrate_priors`) as long as the files do not say otherwise. Prints the constants as lines of a
+profile's ``[model]`` table, with the files as their source and what they told of each, and how well they order the files.
 """
 
 import argparse
@@ -15,41 +16,29 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.ranking import Entry, forecast, kendall_tau, read_landscape, score
+from benchmarks.calibrate_priors import PRIORS, prior_values, spreads
+from benchmarks.ranking import Entry, forecast, read_landscape, score
+from solver.agreement import kendall_tau
 from solver.domain import HardwareProfile, Origin, Quantity, digest_text
 from solver.profiles import load_profile
 
-__all__ = ["RANGES", "Sample", "fit", "samples_of", "with_constants"]
+__all__ = ["RANGES", "Fit", "Sample", "fit", "samples_of", "with_constants"]
 
-RANGES: dict[str, tuple[str, float, float]] = {
-    "model.fill_bytes_per_cycle": ("bytes/cycle", 36, 100),
-    "model.load_latency": ("cycles", 500, 1500),
-    "model.gemm_overhead": ("cycles", 0, 200),
-    "model.copy_bytes_per_cycle": ("bytes/cycle", 40, 110),
-    "model.stream_ratio": ("ratio", 0.3, 1.0),
-    "model.alu_ratio": ("ratio", 0.4, 1.0),
-    "model.block_cycles": ("cycles", 0, 3000),
-    "model.serial_latency": ("cycles", 20, 600),
-    "model.spill_cycles": ("cycles", 0, 200),
-    "model.phase": ("ratio", 0.0, 1.0),
-    "model.sync_cycles": ("cycles", 0, 200),
-    "model.arrive_cycles": ("cycles", 0, 0.4),
-    "model.power_tensor": ("ratio", 0.2, 1.6),
-    "model.power_shared": ("ratio", 0.0, 1.2),
-    "model.launch": ("ns", 500, 5000),
-}
+RANGES: dict[str, tuple[str, float, float]] = {path: (p.unit, p.low, p.high) for path, p in PRIORS.items()}
 """Unit and physical range of every fitted number."""
 HUBER = 0.1
 """Residuals beyond 10 % count by their size only."""
 PROBE = 0.06
-"""Finite difference, as a share of a number's range."""
-LONGEST_STEP = 0.35
-PRIOR = 0.02
-"""Weight of a number's squared distance from its start, in shares of its range: what a file cannot tell stays put.
+"""Finite difference in the logarithm of a number."""
+LONGEST_STEP = 0.5
+"""Most that the logarithm of a number moves in one step."""
+PRIOR = 0.005
+"""Weight of a squared distance of one standard deviation from a number's prior, against the mean misfit of a sample.
 
-Attention hides the latency of loads, and a GEMM knows nothing of exponentials; without a prior such numbers drift for the
-last tenth of a percent and spoil the forecasts of the other kind.
+That of ten independent samples whose forecasts err by 10 % for reasons of their own; entries of one file are not independent.
 """
+SILENT = 1e-4
+"""A number that changes no forecast by this much is not told by a file: it keeps its prior and costs no more forecasts."""
 
 Vector = NDArray[np.float64]
 
@@ -95,45 +84,57 @@ def with_constants(profile: HardwareProfile, values: Mapping[str, float], source
     return replace(profile, quantities=(*kept, *fitted), digest=digest)
 
 
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Fitted numbers, and for each what the samples told of it: 0 nothing (it is its prior's), 1 everything."""
+
+    values: dict[str, float]
+    told: dict[str, float]
+
+
 def fit(
-    profile: HardwareProfile, samples: Sequence[Sample], start: Mapping[str, float], names: Sequence[str], steps: int
-) -> dict[str, float]:
-    """The numbers ``names`` fitted to the samples, the others as in ``start``; none strays without need."""
+    profile: HardwareProfile, samples: Sequence[Sample], prior: Mapping[str, float], names: Sequence[str], steps: int
+) -> Fit:
+    """The numbers ``names`` fitted to the samples, starting from their prior values; the others stay."""
     measured = np.array([sample.log_ms for sample in samples])
     weights = np.array([sample.weight for sample in samples])
-    values = dict(start)
+    values, free = dict(prior), list(names)
     predicted = _predict(profile, samples, values)
-    best = _cost(predicted - measured, weights, _distances(values, start, names))
+    best = _cost(predicted - measured, weights, _distances(values, prior, free))
+    hessian = np.eye(len(free))
     for _ in range(steps):
-        jacobian = np.zeros((len(samples), len(names)))
-        for column, name in enumerate(names):
-            _, low, high = RANGES[name]
-            probe = PROBE if values[name] + PROBE * (high - low) <= high else -PROBE
-            moved = {**values, name: values[name] + probe * (high - low)}
+        jacobian = np.zeros((len(samples), len(free)))
+        for column, name in enumerate(free):
+            probe = PROBE if values[name] * math.exp(PROBE) <= RANGES[name][2] else -PROBE
+            moved = {**values, name: values[name] * math.exp(probe)}
             jacobian[:, column] = (_predict(profile, samples, moved) - predicted) / probe
-        away = _distances(values, start, names)
-        direction = _step(jacobian, predicted - measured, weights, values, names, away)
+        heard = [column for column in range(len(free)) if np.abs(jacobian[:, column]).max() * PROBE > SILENT]
+        free, jacobian = [free[column] for column in heard], jacobian[:, heard]
+        direction, hessian = _step(jacobian, predicted - measured, weights, values, free, prior)
         tried = []
         for scale in (1.0, 0.5):
-            moved = {**values, **_moved(values, names, scale * direction)}
+            moved = {**values, **{n: values[n] * math.exp(scale * d) for n, d in zip(free, direction, strict=True)}}
             outcome = _predict(profile, samples, moved)
-            tried.append((_cost(outcome - measured, weights, _distances(moved, start, names)), moved, outcome))
+            tried.append((_cost(outcome - measured, weights, _distances(moved, prior, free)), moved, outcome))
         cost, moved, outcome = min(tried, key=lambda item: item[0])
         if cost >= best:
             break
         best, values, predicted = cost, moved, outcome
-    return values
+    left = np.diag(np.linalg.inv(hessian)) * 2 * PRIOR if free else np.zeros(0)
+    told = dict.fromkeys(names, 0.0) | {name: float(1 - share) for name, share in zip(free, left, strict=True)}
+    return Fit(values, told)
 
 
-def _distances(values: Mapping[str, float], start: Mapping[str, float], names: Sequence[str]) -> Vector:
-    """How far each number is from its start, in shares of its range."""
-    return np.array([(values[n] - start[n]) / (RANGES[n][2] - RANGES[n][1]) for n in names])
+def _distances(values: Mapping[str, float], prior: Mapping[str, float], names: Sequence[str]) -> Vector:
+    """How far each number is from its prior, in standard deviations of its logarithm."""
+    pairs = zip(names, spreads(list(names)), strict=True)
+    return np.array([math.log(values[name] / prior[name]) / spread for name, spread in pairs])
 
 
 def _predict(profile: HardwareProfile, samples: Sequence[Sample], values: Mapping[str, float]) -> Vector:
     changed = with_constants(profile, values, "calibration")
     times = [forecast(s.entry, changed, attention=s.attention).nanoseconds / 1e6 for s in samples]
-    logarithms: Vector = np.log(np.array(times))
+    logarithms: Vector = np.array([math.log(time) for time in times])
     return logarithms
 
 
@@ -143,37 +144,32 @@ def _cost(residuals: Vector, weights: Vector, away: Vector) -> float:
     return float(misfit / weights.sum() + PRIOR * (away * away).sum())
 
 
-def _moved(values: Mapping[str, float], names: Sequence[str], direction: Vector) -> dict[str, float]:
-    moved = {}
-    for index, name in enumerate(names):
-        _, low, high = RANGES[name]
-        moved[name] = min(high, max(low, values[name] + float(direction[index]) * (high - low)))
-    return moved
-
-
 def _step(
     jacobian: Vector,
     residuals: Vector,
     weights: Vector,
     values: Mapping[str, float],
     names: Sequence[str],
-    away: Vector,
-) -> Vector:
-    """Projected, reweighted least squares with the prior, in units of each number's range."""
-    room = [((RANGES[n][1] - values[n]) / (RANGES[n][2] - RANGES[n][1])) for n in names]
-    low = np.maximum(np.array(room), -LONGEST_STEP)
-    high = np.minimum(np.array(room) + 1.0, LONGEST_STEP)
-    position = np.zeros(len(names))
+    prior: Mapping[str, float],
+) -> tuple[Vector, Vector]:
+    """Projected, reweighted least squares with the prior: the step in logarithms, and the Hessian in standard deviations."""
+    spread, away = np.array(spreads(list(names))), _distances(values, prior, names)
+    scaled_jacobian = jacobian * spread
+    low = np.array([math.log(RANGES[name][1] / values[name]) for name in names])
+    high = np.array([math.log(RANGES[name][2] / values[name]) for name in names])
+    low, high = np.maximum(low, -LONGEST_STEP) / spread, np.minimum(high, LONGEST_STEP) / spread
+    position, hessian = np.zeros(len(names)), np.eye(len(names))
     for _ in range(300):
-        now = residuals + jacobian @ position
+        now = residuals + scaled_jacobian @ position
         scaled = weights / weights.sum() / np.maximum(np.abs(now), HUBER)
-        hessian = (jacobian * scaled[:, None]).T @ jacobian + 2 * PRIOR * np.eye(len(names))
-        gradient = (jacobian * scaled[:, None]).T @ now + 2 * PRIOR * (away + position)
+        hessian = (scaled_jacobian * scaled[:, None]).T @ scaled_jacobian + 2 * PRIOR * np.eye(len(names))
+        gradient = (scaled_jacobian * scaled[:, None]).T @ now + 2 * PRIOR * (away + position)
         following = np.clip(position - 0.5 * np.linalg.solve(hessian, gradient), low, high)
         if np.abs(following - position).max() < 1e-4:
-            return following
+            position = following
+            break
         position = following
-    return position
+    return position * spread, hessian
 
 
 def report(profile: HardwareProfile, samples: Sequence[Sample]) -> list[dict[str, object]]:
@@ -184,7 +180,7 @@ def report(profile: HardwareProfile, samples: Sequence[Sample]) -> list[dict[str
         times = [math.log(forecast(s.entry, profile, attention=s.attention).nanoseconds / 1e6) for s in mine]
         tau = kendall_tau(times, [sample.log_ms for sample in mine])
         error = sum(abs(t - s.log_ms) for t, s in zip(times, mine, strict=True)) / len(mine)
-        rows.append({"file": file, "kendall_tau": round(tau, 4), "mean_error": round(error, 4)})
+        rows.append({"file": file, "kendall_tau": round(tau or 0.0, 4), "mean_error": round(error, 4)})
     return rows
 
 
@@ -192,31 +188,24 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--profile", default="h200", help="profile whose numbers are the start")
+    parser.add_argument("--profile", default="h200", help="profile whose device is calibrated")
     parser.add_argument("--free", default="", help="comma-separated names to fit; all by default")
     parser.add_argument("--steps", type=int, default=4)
-    parser.add_argument(
-        "--from-scratch", action="store_true", help="start in the middle of each range, not from the profile"
-    )
     parser.add_argument(
         "--against", nargs="*", type=Path, default=[], help="files to report on that the fit does not see"
     )
     arguments = parser.parse_args()
     profile = load_profile(arguments.profile)
     samples = samples_of(arguments.files)
-    start = {
-        path: profile.number(path, unit) if profile.has(path) and not arguments.from_scratch else (low + high) / 2
-        for path, (unit, low, high) in RANGES.items()
-    }
     names = [name for name in arguments.free.split(",") if name] or list(RANGES)
-    values = fit(profile, samples, start, names, arguments.steps)
+    found = fit(profile, samples, prior_values(profile), names, arguments.steps)
     source = ", ".join(path.name for path in arguments.files)
     print("[model]")
-    for path, value in values.items():
-        unit = RANGES[path][0]
-        short = path.removeprefix("model.")
-        print(f'{short} = {{ value = {round(value, 4)}, unit = "{unit}", origin = "fitted", source = "{source}" }}')
-    fitted = with_constants(profile, values, source)
+    for path, value in found.values.items():
+        short, told = path.removeprefix("model."), found.told.get(path, 0.0)
+        line = f'{short} = {{ value = {round(value, 4)}, unit = "{RANGES[path][0]}", origin = "fitted", source = "{source}" }}'
+        print(f"{line}  # the files told {told:.0%} of it")
+    fitted = with_constants(profile, found.values, source)
     for row in report(fitted, samples):
         print("#", json.dumps(row))
     for path in arguments.against:
