@@ -21,7 +21,7 @@ __all__ = ["Fleet"]
 MARK = "WARPWRIGHT_CHAOS"
 RUNNERS = 2
 WORKERS = 3
-IDLE_SPARED = 0.8
+IDLE_SPARED = 0.97
 PRELOAD = ["service.app", "service.testing.on_engine", "service.workers.celery_worker", "uvicorn"]
 
 
