@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 
@@ -31,8 +32,11 @@ def scrubbed(text: str) -> str:
 def main(folder: Path) -> None:
     from tilelang import tvm
 
-    corpus = load(HERE / "corpus.py")
-    kernels = {factory.__name__: factory() for factory in (*corpus.FITTING, *corpus.NOT_FITTING)}
+    kernels: dict[str, Any] = {}
+    for path in sorted((HERE / "corpus").glob("*.py")):
+        module = load(path)
+        factories = (*getattr(module, "FITTING", ()), *getattr(module, "NOT_FITTING", ()))
+        kernels |= {factory.__name__: factory() for factory in factories}
     for name in ("gemm", "attention"):
         example = load(HERE.parents[2] / "examples" / f"{name}.py")
         for index, variant in enumerate(example.VARIANTS):

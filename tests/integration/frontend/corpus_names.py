@@ -1,32 +1,35 @@
-"""Names of the corpus' kernels without importing TileLang: read from the source of ``corpus.py``."""
+"""Names of the corpus' kernels without importing TileLang: read from the sources in ``corpus/``."""
 
 import ast
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("corpus.py")
+SOURCES = sorted(Path(__file__).with_name("corpus").glob("*.py"))
 
 
 def fitting() -> list[str]:
     """Kernels that a warp schedule can express."""
-    value = _assigned("FITTING")
-    assert isinstance(value, ast.Tuple)
-    return [element.id for element in value.elts if isinstance(element, ast.Name)]
+    tuples = [value for value in _assigned("FITTING") if isinstance(value, ast.Tuple)]
+    return [element.id for value in tuples for element in value.elts if isinstance(element, ast.Name)]
 
 
 def not_fitting() -> dict[str, str]:
     """Kernels that no schedule can express, each with the code of its refusal."""
-    value = _assigned("NOT_FITTING")
-    assert isinstance(value, ast.Dict)
-    pairs = zip(value.keys, value.values, strict=True)
+    pairs = [
+        pair
+        for value in _assigned("NOT_FITTING")
+        if isinstance(value, ast.Dict)
+        for pair in zip(value.keys, value.values, strict=True)
+    ]
     return {k.id: str(v.value) for k, v in pairs if isinstance(k, ast.Name) and isinstance(v, ast.Constant)}
 
 
 EXAMPLES = [*(f"example_gemm_{i}" for i in range(7)), *(f"example_attention_{i}" for i in range(3))]
 
 
-def _assigned(name: str) -> ast.expr:
-    for node in ast.parse(SOURCE.read_text()).body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
-            assert node.value is not None
-            return node.value
-    raise LookupError(name)
+def _assigned(name: str) -> list[ast.expr]:
+    """What each file assigns to a name; a file that does not has none of that kind."""
+    nodes = [node for path in SOURCES for node in ast.parse(path.read_text()).body]
+    named = [
+        n for n in nodes if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name) and n.target.id == name
+    ]
+    return [node.value for node in named if node.value is not None]
