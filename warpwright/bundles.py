@@ -36,8 +36,8 @@ def contents_of(result: Result, folder: Path) -> Contents:
         jobs=tuple(Job(candidate.id, kernels[candidate.id], reference) for candidate in built),
         origin=result.job or result.kernel,
         profile=result.profile,
-        preference=baselines,
         always_final=baselines,
+        baselines=baselines,
     )
 
 

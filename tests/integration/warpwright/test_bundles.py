@@ -51,7 +51,8 @@ def test_the_unspecialized_build_is_the_reference_of_all(tmp_path: Path) -> None
     assert [job.candidate for job in contents.jobs] == ["cand_scheduled", "cand_default", "cand_unspecialized"]
     references = {job.reference.launch.kernel for job in contents.jobs if job.reference and job.reference.launch}
     assert references == {"unspecialized"}
-    assert contents.always_final == ("cand_default", "cand_unspecialized")
+    assert contents.always_final == contents.baselines == ("cand_default", "cand_unspecialized")
+    assert contents.preference == (), "a tie is decided as in a session of a connected worker"
 
 
 def test_a_candidate_without_a_binary_stays_at_home(tmp_path: Path) -> None:
