@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from ipaddress import ip_address
+from math import isfinite
 from pathlib import Path
 
 from solver.domain import WarpwrightError
@@ -12,6 +13,9 @@ from solver.domain import WarpwrightError
 __all__ = ["DEFAULT_PORT", "Settings", "SettingsError", "default_data_folder", "is_loopback"]
 
 DEFAULT_PORT = 8753
+MAX_PORT = 65535
+_MAY_BE_ZERO = frozenset({"port", "job_slots", "build_slots", "max_wait_seconds", "shutdown_seconds", "retention_days"})
+"""Nought means something here: any port, no runner, as many as fit, never wait, at once."""
 PREFIX = "WARPWRIGHT_"
 
 
@@ -73,7 +77,6 @@ class Settings:
     max_batch_lines: int = 10_000
     max_batch_bytes: int = 256 << 20
     """Of a batch after decompression."""
-    max_page: int = 200
     max_wait_seconds: float = 60.0
     max_streams: int = 256
     max_queued_jobs: int = 20_000
@@ -91,6 +94,15 @@ class Settings:
             raise SettingsError(f"no toolchain is called {self.toolchain!r}", place=PREFIX + "TOOLCHAIN")
         if self.task_engine not in ("local", "celery"):
             raise SettingsError(f"no task engine is called {self.task_engine!r}", place=PREFIX + "TASK_ENGINE")
+        if self.log_format not in ("console", "json"):
+            raise SettingsError(f"no log format is called {self.log_format!r}", place=PREFIX + "LOG_FORMAT")
+        for item in fields(self):
+            _check_number(PREFIX + item.name.upper(), getattr(self, item.name), zero=item.name in _MAY_BE_ZERO)
+        if self.port > MAX_PORT:
+            raise SettingsError(f"ports end at {MAX_PORT}", place=PREFIX + "PORT")
+        scheme, found, _ = self.database_url.partition("://")
+        if self.database_url and (not found or scheme.partition("+")[0] not in ("sqlite", "postgresql")):
+            raise SettingsError("the database is an sqlite:// or postgresql:// URL", place=PREFIX + "DATABASE_URL")
         if self.heartbeat_seconds * 2 > self.lease_seconds:
             raise SettingsError(
                 "a lease must last at least two heartbeats, or one late beat loses the job",
@@ -122,6 +134,15 @@ class Settings:
             if name in source:
                 values[item.name] = _parsed(name, source[name], item.type)
         return replace(cls(), **values)  # type: ignore[arg-type]  # values are typed by the fields themselves
+
+
+def _check_number(name: str, value: object, *, zero: bool) -> None:
+    """Numbers are counts and durations: not negative, not infinite, and nought only where that means something."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    if not isfinite(value) or value < 0 or (value == 0 and not zero):
+        least = "not negative" if zero else "more than 0"
+        raise SettingsError(f"{name} is a number that is {least}, not {value}", place=name)
 
 
 def _parsed(name: str, text: str, kind: object) -> object:
