@@ -14,6 +14,9 @@ VARIANTS = [
 spilled at BM 192 with 160 registers (docs/results/h200.md), so both forms are in the family.
 """
 
+CHECK_SIZES = [{"batch": 1, "heads": 3, "seq": 1024}]
+"""Fewer blocks than a device has multiprocessors, and for BM 192 a ragged last one; the sequence stays a multiple of BN."""
+
 
 def fill_unless(product_clears, scores):
     """The fill as a statement, or nothing: a choice of the author, made before the kernel is traced."""
