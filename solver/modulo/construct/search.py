@@ -8,6 +8,7 @@ import time
 from math import inf
 from random import Random
 
+from solver.modulo.bounds import lower_bounds
 from solver.modulo.construct.insertion import Insertion
 from solver.modulo.construct.orders import orders
 from solver.modulo.construct.partial import Partial
@@ -20,6 +21,8 @@ QUESTIONS_A_UNIT = 50
 """Questions to the partial schedule that take about one work unit (a millisecond)."""
 SHARES, QUESTIONS_AN_OP = 3, 100
 """One attempt takes at most one part in so many of the whole search, but so many questions for each operation at least."""
+LOOSE = 1.5
+"""Times the lower bound from which the order by height comes first, with the whole work: it leaves every window open."""
 INSERTIONS = 8
 """Insertions of one attempt, times the operations."""
 
@@ -42,6 +45,10 @@ def construct(
     paths = longest_paths(shape, interval)
     random = Random(seed)
     base = orders(shape, interval, paths)
+    loose = interval >= LOOSE * max(bound.cycles for bound in lower_bounds(problem))
+    shares = 1 if loose else SHARES
+    if loose:
+        base.reverse()
     questions, attempt = limit * QUESTIONS_A_UNIT, len(base) if seed else 0
     trouble = [0] * len(shape.cycles)
     asked = 0
@@ -50,7 +57,7 @@ def construct(
         if attempt >= len(base):
             order = _troubled_first(order, trouble, random)
         insertion = Insertion(Partial(shape, interval, paths), order, random)
-        share = min(questions - asked, max(questions // SHARES, QUESTIONS_AN_OP * len(order)))
+        share = min(questions - asked, max(questions // shares, QUESTIONS_AN_OP * len(order)))
         for _ in range(INSERTIONS * len(order) + 20):
             late = insertion.partial.asked >= share or time.monotonic() >= ends_at
             if late or not insertion.step():
