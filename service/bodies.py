@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from service.errors import BadRequest
+from service.errors import BadRequest, UnsupportedMedia
 
 __all__ = ["StrictRoute", "parse_json"]
 
@@ -29,7 +29,11 @@ class StrictRoute(APIRoute):
         async def handler(request: Request) -> Response:
             if takes_json:
                 body = await request.body()
-                if body and "json" in request.headers.get("content-type", "json").lower():
+                media_type = request.headers.get("content-type", "nothing")
+                if body and "json" not in media_type.lower():
+                    message = f"the body is declared as {media_type[:100]!r}; send 'Content-Type: application/json'"
+                    raise UnsupportedMedia(message, place="Content-Type")
+                if body:
                     # Request.json() answers from this attribute; the framework would hide our errors behind its own.
                     request._json = parse_json(body)
             return await inner(request)

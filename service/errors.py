@@ -10,6 +10,7 @@
     ├── NotFound              404         no such resource (or not yours to see)
     ├── Conflict              409         the request contradicts what is stored
     ├── Gone                  410         it was here; retention or quarantine took it
+    ├── UnsupportedMedia      415         a body that is not declared as JSON
     ├── TooLarge              413         body, IR, batch or page above the limit
     ├── TooManyRequests       429         a limit on streams or queued jobs
     └── Unavailable           503         try again: draining, database away
@@ -34,6 +35,7 @@ __all__ = [
     "TooManyRequests",
     "Unauthorized",
     "Unavailable",
+    "UnsupportedMedia",
     "status_of",
 ]
 
@@ -115,6 +117,13 @@ class TooLarge(ServiceError):
 
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     code = "too-large"
+
+
+class UnsupportedMedia(ServiceError):
+    """The body is declared as something else than JSON; a forgotten header is the usual reason."""
+
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    code = "media-type-unsupported"
 
 
 class TooManyRequests(ServiceError):

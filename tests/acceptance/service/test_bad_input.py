@@ -80,6 +80,14 @@ def test_bad_bodies(client: httpx.Client, body: bytes, status: int, code: str) -
     assert client.get("/healthz").status_code == 200
 
 
+@pytest.mark.parametrize("media_type", ["application/x-www-form-urlencoded", "text/plain"])
+def test_a_body_that_is_not_declared_as_json_is_told_so(client: httpx.Client, media_type: str) -> None:
+    body = b'{"ir": "x", "profile": "h200"}'
+    response = client.post("/v1/jobs", content=body, headers={"content-type": media_type})
+    assert "application/json" in problem(response, 415, "media-type-unsupported")["detail"]
+    problem(client.post("/v1/jobs", content=body), 415, "media-type-unsupported")
+
+
 def test_the_place_of_a_wrong_field_is_a_json_pointer(client: httpx.Client) -> None:
     body = {"variants": [{"ir": "x", "parms": {}}], "profile": "h200"}
     found = problem(client.post("/v1/jobs", json=body), 422, "request-invalid")
