@@ -1,10 +1,10 @@
 """A rested protocol leaves the device idle before every batch of timed launches, an ordinary one never does."""
 
+import time
 from dataclasses import replace
 
 import pytest
 
-from lowering.measure import runner
 from lowering.measure.protocol import GPU_1, GPU_1_RESTED
 from lowering.measure.runner import Job, measure, rounds
 from lowering.testing.device import SimulatedDevice, simulated_kernel
@@ -16,7 +16,7 @@ DEVICE = {"kernels": {name: {"ns": 3_000_000} for name in ("a", "b", "c", "refer
 @pytest.fixture
 def rests(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     seconds: list[float] = []
-    monkeypatch.setattr(runner.time, "sleep", lambda s: seconds.append(s) if s else None)  # 0: the simulated load time
+    monkeypatch.setattr(time, "sleep", lambda s: seconds.append(s) if s else None)  # 0: the simulated load time
     return seconds
 
 
