@@ -1,6 +1,6 @@
 """Loop bodies of other shapes than the series, to see where the solver's methods end: chains, deep sub-tiling, random graphs.
 
-None of them was used to write the constructive search's rules.
+The random loops and the forward graphs also served to set the constructive search's constants; the others did not.
 """
 
 from collections.abc import Callable
