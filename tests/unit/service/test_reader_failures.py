@@ -1,0 +1,27 @@
+"""Each way in which an IR can end its reader has a stable code: the sender's fault is told from ours."""
+
+import pytest
+
+from lowering.children import Crashed, OutOfMemory, OutputExceeded, ProtocolBroken, Raised, Reply, TimedOut
+from service.errors import status_of
+from service.kernels.service import _reader_failed
+from service.tuning.errors import failed
+
+
+@pytest.mark.parametrize(
+    ("reply", "code", "status"),
+    [
+        *((Crashed(None, signal), "ir-unreadable", 422) for signal in (4, 6, 7, 8, 11)),
+        (Crashed(1, None), "ir-unreadable", 422),
+        (TimedOut("wall", 60.0), "ir-unreadable", 422),
+        (TimedOut("cpu", 60.0), "ir-unreadable", 422),
+        (OutputExceeded(1), "ir-unreadable", 422),
+        (Raised("InternalError", "inside TVM"), "ir-unreadable", 422),
+        # Memory may be short because of others, and a broken pipe is ours: try again.
+        (OutOfMemory(2, 1), "reader-failed", 503),
+        (ProtocolBroken("half a frame"), "reader-failed", 503),
+    ],
+)
+def test_the_sender_hears_whose_fault_it_was(reply: Reply, code: str, status: int) -> None:
+    error = _reader_failed(failed(reply, "frontend"), "/variants/3/ir")
+    assert (error.code, status_of(error)) == (code, status)
