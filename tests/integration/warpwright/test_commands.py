@@ -8,14 +8,11 @@ import pytest
 
 from service.settings import Settings
 from service.testing.running import RunningService
-from service.testing.toolchain import StandInToolchain, new_ir, stand_in_ir
-from solver.profiles import load_profile
+from service.testing.toolchain import StandInToolchain, stand_in_ir
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.main import main
 from warpwright.cli.render import print_result
-from warpwright.client import Client
-from warpwright.kernel_file import KernelFile, KernelSize, KernelVariant
-from warpwright.remote import submission_of, tune_there
+from warpwright.result import Candidate, Result
 
 
 class Command:
@@ -74,14 +71,14 @@ def test_tune_for_people_shows_a_table_and_the_files(
     assert "<h1>" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_a_measured_winner_says_where_else_it_was_right(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path / "data", slow_artifact_sync=False)
-    kernel = KernelFile("toy", (KernelVariant(new_ir(schedules=2), {}, (KernelSize("M=1000", new_ir()),)),))
-    with RunningService(settings, toolchain=StandInToolchain(device=True)) as running, Client(running.url) as client:
-        result = tune_there(client, submission_of(kernel, load_profile("h200")), poll_seconds=0.2)
-    assert result.note == "measured"
-    print_result(result)
-    assert "at other sizes: M=1000: right" in capsys.readouterr().out
+def test_a_measured_winner_says_where_else_it_was_right(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = [
+        {"name": "M=1000", "outcome": "right", "message": ""},
+        {"name": "M=9", "outcome": "not_built", "message": "why"},
+    ]
+    best = Candidate("cand_1", "default", "measured", 0, {}, measured_ns=1000.0, measurement={"sizes": sizes})
+    print_result(Result("toy", "h200", "tuned", best, (best,), note="measured"))
+    assert "at other sizes: M=1000: right; M=9: not built (why)" in capsys.readouterr().out
 
 
 def test_infeasible_has_its_own_code(run: Command, server: RunningService, tmp_path: Path) -> None:
