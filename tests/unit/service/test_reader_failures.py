@@ -17,8 +17,9 @@ from service.tuning.errors import failed
         (TimedOut("cpu", 60.0), "ir-unreadable", 422),
         (OutputExceeded(1), "ir-unreadable", 422),
         (Raised("InternalError", "inside TVM"), "ir-unreadable", 422),
-        # Memory may be short because of others, and a broken pipe is ours: try again.
-        (OutOfMemory(2, 1), "reader-failed", 503),
+        (OutOfMemory(2, 1), "ir-unreadable", 422),
+        # Below its own limit the memory was short because of others, and a broken pipe is ours: try again.
+        (OutOfMemory(1, 2), "reader-failed", 503),
         (ProtocolBroken("half a frame"), "reader-failed", 503),
     ],
 )
