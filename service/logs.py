@@ -1,8 +1,9 @@
 """Structured logs: one event a line, with the trace id of the request that caused it, also in jobs and children."""
 
+import contextlib
 import logging
 import sys
-from typing import TextIO
+from typing import TextIO, cast
 
 import structlog
 
@@ -28,13 +29,32 @@ def configure(log_format: str, *, level: int = logging.INFO, stream: TextIO | No
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info if log_format == "json" else _as_it_is,
     ]
-    _standard_loggers([*shared, structlog.stdlib.ExtraAdder()], renderer, level, stream or sys.stderr)
+    lines = cast(TextIO, _Unbreakable(stream or sys.stderr))
+    _standard_loggers([*shared, structlog.stdlib.ExtraAdder()], renderer, level, lines)
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(stream or sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(lines),
         cache_logger_on_first_use=False,
     )
+
+
+class _Unbreakable:
+    """A stream whose other end may go: ``serve 2>&1 | head`` closes the pipe, and a lost line must not end an attempt."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes, or loses the text where nobody reads any more."""
+        with contextlib.suppress(OSError, ValueError):  # ValueError: the file is closed
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flushes, if there is still something to flush."""
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 def _standard_loggers(
