@@ -32,7 +32,14 @@ def make_celery(
 ) -> Celery:
     """The application on one broker; only workers have ``work``."""
     app = Celery("warpwright", broker=broker_url, backend=broker_url)
-    options = {"visibility_timeout": visibility_seconds}
+    options = {
+        "visibility_timeout": visibility_seconds,
+        # Kombu looks for what was not acknowledged on every tenth call of a ten-second timer, under a lock that a killed
+        # worker leaves for five minutes: by its defaults a task could be away for 100 to 300 s, whatever the timeout says.
+        "unacked_restore_interval": max(1, visibility_seconds // 3),
+        "unacked_restore_throttle": 1,
+        "unacked_mutex_expire": visibility_seconds,
+    }
     app.conf.update(
         task_serializer="json",
         result_serializer="json",
