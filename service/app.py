@@ -1,5 +1,6 @@
 """The application factory: settings in, a FastAPI application out. Nothing is started before the lifespan begins."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -75,10 +76,15 @@ def make_toolchain(settings: Settings) -> Toolchain:
     return StandInOnEngine(engine, FarmDevices(engine, here), StandInToolchain(device=True))
 
 
-def create_app(settings: Settings | None = None, *, toolchain: Toolchain | None = None) -> FastAPI:
-    """The service. The database is brought up to date and jobs start running when the application starts."""
+def create_app(
+    settings: Settings | None = None, *, toolchain: Toolchain | None = None, log_level: int = logging.INFO
+) -> FastAPI:
+    """The service. The database is brought up to date and jobs start running when the application starts.
+
+    ``log_level``: what is less is not logged; a service inside a command line tool keeps to warnings.
+    """
     settings = settings or Settings.from_environment()
-    configure(settings.log_format)
+    configure(settings.log_format, level=log_level)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import httpx
 
 from service.app import create_app
-from service.logs import configure
 from service.settings import Settings
 from service.tuning.toolchain import Toolchain
 from warpwright.client import Client
@@ -28,10 +27,10 @@ T = TypeVar("T")
 
 
 class EmbeddedTransport(httpx.BaseTransport):
-    """An httpx transport to an application that runs on an event loop in a thread of this process."""
+    """An httpx transport to an application that runs on an event loop in a thread of this process. It logs warnings only."""
 
     def __init__(self, settings: Settings, *, toolchain: Toolchain | None = None) -> None:
-        self._app = create_app(settings, toolchain=toolchain)
+        self._app = create_app(settings, toolchain=toolchain, log_level=logging.WARNING)
         self._asgi = httpx.ASGITransport(self._app, raise_app_exceptions=False)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="embedded-service", daemon=True)
@@ -80,6 +79,5 @@ def embedded_client(settings: Settings | None = None, *, toolchain: Toolchain | 
         SettingsError: an environment variable does not parse.
         ServiceError: the database cannot be opened or brought up to date.
     """
-    configure("console", level=logging.WARNING)
     transport = EmbeddedTransport(settings or Settings.from_environment(), toolchain=toolchain)
     return Client(EMBEDDED, seconds=600.0, retries=0, transport=transport)
