@@ -40,6 +40,11 @@ def test_the_job_page_shows_the_answer_and_its_proof(shown: Shown) -> None:
     assert "Initiation interval" in text
     assert "proof: II 100 cycles, lower bound 100 (resource:tensor_core), proven optimal" in text
     assert "Downloads of the winner" in text
+    link = re.search(r'href="(/compare[?][^"]*)"', text)
+    assert link is not None
+    compared = shown.service.client.get(link[1].replace("&amp;", "&"))
+    assert compared.status_code == 200
+    assert "default" in compared.text
     assert '"scatter":[{' in text
 
 
@@ -118,7 +123,9 @@ def test_jobs_are_deleted_from_the_list_but_not_by_another_sites_form(tmp_path_f
         from service.testing import new_ir
         from tests.acceptance.service.jobs_over_http import finished, submit
 
-        job = finished(running.client, submit(running.client, new_ir(schedules=1))["id"])["id"]
+        options = {"build_options": ["flush_denormals"]}
+        job = finished(running.client, submit(running.client, new_ir(schedules=1), **options)["id"])["id"]
+        assert "built with flush_denormals" in running.client.get(f"/jobs/{job}").text
         form = {"action": "delete", "job": job}
         foreign = running.client.post("/jobs", data=form, headers={"Origin": "http://127.0.0.1:1"})
         assert foreign.status_code == 403
