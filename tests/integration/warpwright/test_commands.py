@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from service.settings import Settings
 from service.testing.running import RunningService
@@ -72,7 +73,7 @@ def test_tune_for_people_shows_a_table_and_the_files(
 
 
 def test_a_measured_winner_says_where_else_it_was_right(capsys: pytest.CaptureFixture[str]) -> None:
-    sizes = [
+    sizes: list[JsonValue] = [
         {"name": "M=1000", "outcome": "right", "message": ""},
         {"name": "M=9", "outcome": "not_built", "message": "why"},
     ]
