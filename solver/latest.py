@@ -13,8 +13,7 @@ Value = TypeVar("Value")
 class Latest(Generic[Value]):
     """While entered, calls ``report`` with offered values, one at a time; a value that is overtaken is left out.
 
-    The last value offered before leaving may be left out too: then its producer has something better. An error of
-    ``report`` is raised when leaving.
+    The last value offered is always reported, before leaving ends. An error of ``report`` is raised when leaving.
     """
 
     def __init__(self, report: Callable[[Value], None]) -> None:
@@ -49,7 +48,7 @@ class Latest(Generic[Value]):
         while True:
             with self._news:
                 self._news.wait_for(lambda: self._over or self._waiting)
-                if self._over:
+                if not self._waiting:
                     return
                 value = self._waiting.pop()
             try:
