@@ -16,6 +16,7 @@ from solver.domain.schedule import (
 )
 from solver.encoding import Encoding
 from solver.model import Literal
+from solver.program import wait_behind
 from solver.wgmma import WARPGROUP
 
 __all__ = ["decode"]
@@ -117,13 +118,9 @@ def _last_wait(enc: Encoding, items: tuple[str, ...], places: list[int]) -> int:
         op = enc.problem.ops.get(items[place])
         if op is None or op.gemm is None or op.gemm.waits:
             continue
-        later = [n for n in range(place, len(items)) if _is_wait(enc, items[n])]
-        last = max(last, later[0] if later else -1)
+        wait = wait_behind(enc.problem.ops, items, items[place])
+        last = max(last, items.index(wait) if wait is not None else -1)
     return last
-
-
-def _is_wait(enc: Encoding, item: str) -> bool:
-    return item in enc.problem.ops and enc.problem.ops[item].kind == "wait"
 
 
 def _stage(enc: Encoding, values: Sequence[int], scope: str, role: str, item: str) -> int:

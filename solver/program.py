@@ -4,15 +4,15 @@ Dependences inside one role's stream come from the graph. Those through a buffer
 hold inside an iteration only: across iterations its versions are handed over by the pipeline. Waits order what is in flight.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from solver.channels import path_to
-from solver.domain.kernel import Issue, Op, OpKind
+from solver.domain.kernel import Op, OpKind
 from solver.problem import WarpProblem
 
-__all__ = ["Ordering", "Placed", "orderings"]
+__all__ = ["Ordering", "Placed", "orderings", "wait_behind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,13 @@ def _touches(problem: WarpProblem, placed: Placed, item: str, role: str, buffer:
 
 def _in_flight(problem: WarpProblem, item: str) -> Op | None:
     op = problem.ops.get(item)
-    if op is None or op.gemm is None or op.gemm.waits or op.issue is Issue.BLOCKING:
-        return None
-    return op
+    return op if op is not None and op.left_in_flight else None
+
+
+def wait_behind(ops: Mapping[str, Op], items: Sequence[str], item: str) -> str | None:
+    """The first wait that stands behind an item in a role's body: what was in flight there is done after it."""
+    behind = items[items.index(item) + 1 :]
+    return next((other for other in behind if other in ops and ops[other].kind is OpKind.WAIT), None)
 
 
 def _scalars(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:
@@ -99,15 +103,14 @@ def _scalars(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:
 def _waits(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:
     """An asynchronous product comes before its wait, and users of its result after it."""
     found = []
-    for n, item in enumerate(items):
-        op = _in_flight(problem, item)
-        waits = [x for x in items[n + 1 :] if x in problem.ops and problem.ops[x].kind is OpKind.WAIT]
-        if op is None or not waits:
+    for item in items:
+        op, wait = _in_flight(problem, item), wait_behind(problem.ops, items, item)
+        if op is None or wait is None:
             continue
-        found.append(Ordering(item, waits[0], 0, "its wait", waits_for_result=True))
+        found.append(Ordering(item, wait, 0, "its wait", waits_for_result=True))
         results = {access.buffer for access in op.writes}
-        for user in items[items.index(waits[0]) + 1 :]:
+        for user in items[items.index(wait) + 1 :]:
             other = problem.ops.get(user)
             if other is not None and results & {access.buffer for access in (*other.reads, *other.writes)}:
-                found.append(Ordering(waits[0], user, 0, f"the result of {item}"))
+                found.append(Ordering(wait, user, 0, f"the result of {item}"))
     return found

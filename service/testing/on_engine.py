@@ -16,10 +16,11 @@ from lowering.children import Cancelled, Limits, Raised, Refused, Returned, Time
 from lowering.compile.options import BuildOption
 from service.testing.toolchain import StandInToolchain
 from service.tuning import errors
+from service.tuning.children import proposals_of
 from service.tuning.devices import Devices
 from service.tuning.engine import TaskAnswer, TaskEngine
 from service.tuning.request import TuneRequest
-from service.tuning.result import CandidateKind, Failure, Outcome, Product, RejectedStructure
+from service.tuning.result import CandidateKind, Failure, Outcome, Product
 from service.tuning.toolchain import (
     Built,
     BuiltCandidate,
@@ -29,13 +30,10 @@ from service.tuning.toolchain import (
     Measurement,
     Patience,
     Proposals,
-    ProposedSchedule,
     Solving,
     StepFailed,
 )
 from solver.domain import (
-    Certificate,
-    Conflict,
     HardwareProfile,
     KernelGraph,
     Pins,
@@ -77,25 +75,7 @@ class StandInOnEngine:
             "count": request.budget.candidates,
         }
         value = self._run("stand_in.propose", payload, patience, "solve")
-        return Proposals(
-            tuple(
-                ProposedSchedule(
-                    **{
-                        **each,
-                        "schedule": load(Schedule, each["schedule"]),
-                        "certificate": load(Certificate, each["certificate"]),
-                    }
-                )
-                for each in value["schedules"]
-            ),
-            tuple(
-                RejectedStructure(
-                    each["variant"], each["structure"], tuple(Conflict(**conflict) for conflict in each["conflicts"])
-                )
-                for each in value["rejected"]
-            ),
-            value["unknown"],
-        )
+        return proposals_of(value)
 
     def solve(
         self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, patience: Patience

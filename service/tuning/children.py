@@ -57,7 +57,7 @@ from solver.problem import CONSTRAINT_SET
 from solver.simulate import BaselineKind, forecast_baseline
 from solver.verify import verify
 
-__all__ = ["ChildToolchain"]
+__all__ = ["ChildToolchain", "proposals_of"]
 
 VERIFICATION = "reference-unspecialized/1"
 """How right is checked: outputs poisoned, fresh inputs, the same IR without specialisation as reference, before and after."""
@@ -116,11 +116,7 @@ class ChildToolchain:
         value, ended = self._best_of("propose.warp" if cuda else "propose.buffer", payload, patience)
         for document in () if cuda else value["schedules"]:
             self._pinned[_digest(load(Schedule, document["schedule"]))] = load(KernelGraph, document["graph"])
-        return Proposals(
-            schedules=tuple(_proposed(document) for document in value["schedules"]),
-            rejected=tuple(_rejected(document) for document in value.get("rejected", ())),
-            unknown=ended or value["unknown"],
-        )
+        return proposals_of({**value, "unknown": ended or value["unknown"]})
 
     def solve(
         self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, patience: Patience
@@ -259,6 +255,15 @@ def _value(reply: Reply, step: str) -> dict[str, Any]:
 
 def _digest(schedule: Schedule) -> str:
     return digest_text(dumps(schedule))
+
+
+def proposals_of(value: Mapping[str, Any]) -> Proposals:
+    """The value of a task that proposes, as what the orchestration needs."""
+    return Proposals(
+        schedules=tuple(_proposed(document) for document in value["schedules"]),
+        rejected=tuple(_rejected(document) for document in value.get("rejected", ())),
+        unknown=value["unknown"],
+    )
 
 
 def _proposed(document: dict[str, Any]) -> ProposedSchedule:

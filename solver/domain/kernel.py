@@ -211,6 +211,11 @@ class Op:
     runs: int | None = None
     """How often one launch executes it, over all blocks; None when that depends on data or symbolic sizes."""
 
+    @property
+    def left_in_flight(self) -> bool:
+        """A matrix product that its role only starts: its operands and result are free after a wait of that role."""
+        return self.gemm is not None and not self.gemm.waits and self.issue is Issue.ASYNCHRONOUS
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:

@@ -8,12 +8,13 @@ value of ``depth`` iterations ago, rule book 1.14.8), and more versions than ite
 
 from solver.channels import Channel, loop_carried
 from solver.costs import arrival_cycles, skew_cycles, stream_cycles, unit_cycles
-from solver.domain.kernel import ROOT, Issue, Op, Unit
+from solver.domain.kernel import ROOT, Op, Unit
 from solver.domain.verdict import Violation
 from solver.encoding import Encoding, default_warps
 from solver.families.fact import Fact
 from solver.model import Var
 from solver.problem import CONSUMER, WarpProblem
+from solver.program import wait_behind
 from solver.reading import Reading
 from solver.structure import structure_of
 from solver.timing import iteration_limit
@@ -71,11 +72,10 @@ def _build_ring(enc: Encoding, index: int) -> None:
 def _results_in_flight(enc: Encoding, scope: str, role: str, item: str) -> list[Var]:
     """Start of the wait operation that an asynchronous product needs before its operands are free."""
     op = enc.problem.ops.get(item)
-    if op is None or op.gemm is None or op.gemm.waits or op.issue is Issue.BLOCKING:
+    if op is None or not op.left_in_flight:
         return []
-    after = enc.structure.body(scope, role)[enc.structure.body(scope, role).index(item) + 1 :]
-    waits = [x for x in after if x in enc.problem.ops and enc.problem.ops[x].kind == "wait"]
-    return [enc.start[scope, role, waits[0]]] if waits else []
+    wait = wait_behind(enc.problem.ops, enc.structure.body(scope, role), item)
+    return [enc.start[scope, role, wait]] if wait is not None else []
 
 
 def check(reading: Reading) -> tuple[Violation, ...]:

@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from solver.domain import (
     ROOT,
     Instruction,
-    Issue,
     KernelGraph,
-    OpKind,
     OpRef,
     Pipeline,
     Role,
@@ -21,6 +19,7 @@ from solver.domain import (
     SyncKind,
     WarpSchedule,
 )
+from solver.program import wait_behind
 
 __all__ = ["assemble", "items_touching", "ops_below"]
 
@@ -119,14 +118,9 @@ def _body(
 
 def _free(graph: KernelGraph, items: Sequence[str], touching: Sequence[str]) -> str:
     """The item after which the buffers are free: the last one that touches them, or the wait of a product still in flight."""
-    flying = {op.id for op in graph.ops if op.gemm is not None and not op.gemm.waits and op.issue is Issue.ASYNCHRONOUS}
-    waits = {op.id for op in graph.ops if op.kind is OpKind.WAIT}
-    ends = [items.index(touching[-1])]
-    for item in touching:
-        if item in flying:
-            place = items.index(item)
-            ends += [n for n in range(place + 1, len(items)) if items[n] in waits][:1]
-    return items[max(ends)]
+    ops = {op.id: op for op in graph.ops}
+    waits = [wait_behind(ops, items, item) for item in touching if item in ops and ops[item].left_in_flight]
+    return max((touching[-1], *(wait for wait in waits if wait is not None)), key=items.index)
 
 
 def _holds(graph: KernelGraph, item: str, scope: str) -> bool:
