@@ -224,8 +224,8 @@ def _sample(device: Device, kernel: Loaded, buffers: object, protocol: Protocol)
         batch = protocol.runs_per_round if protocol.rest_ms else 5 if times else protocol.runs_minimum
         times += device.timed(kernel, buffers, min(batch, protocol.runs_maximum - len(times)), flush=protocol.flush_l2)
         quiet = summary(times).spread_ns <= protocol.noise_limit * median(times)
-        enough = len(times) >= protocol.runs_minimum and sum(times) >= protocol.timed_ms * 1e6
-        if quiet and (enough or (protocol.rest_ms and len(times) >= protocol.runs_minimum)):
+        long_enough = protocol.rest_ms > 0 or sum(times) >= protocol.timed_ms * 1e6
+        if quiet and long_enough and len(times) >= protocol.runs_minimum:
             break
     return times
 
