@@ -21,6 +21,7 @@ from typing import Any
 from lowering.children import emit
 from lowering.children.frames import encode, read_frame, write_frame
 from lowering.children.registry import TASKS
+from lowering.children.trace import trace_id_of
 from solver.domain.errors import WarpwrightError
 
 __all__ = ["main"]
@@ -69,7 +70,9 @@ class _Lines(logging.Handler):
         """Send one record; a line that cannot be written is no fault of the task."""
         line = {"level": record.levelno, "logger": record.name, "message": record.getMessage()[:LINE_CHARACTERS]}
         with contextlib.suppress(OSError):
-            write_frame(self._reply_fd, {"kind": "log", **line, "trace": os.environ.get("WARPWRIGHT_TRACE", "")})
+            write_frame(
+                self._reply_fd, {"kind": "log", **line, "trace": trace_id_of(os.environ.get("WARPWRIGHT_TRACE", ""))}
+            )
 
 
 def _hand_lines_over(reply_fd: int) -> None:
@@ -92,7 +95,10 @@ def _run(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     scratch = tempfile.mkdtemp(prefix="task-", dir=os.environ.get("WARPWRIGHT_CHILD_SCRATCH"))
     before = os.environ.get("TMPDIR")
     os.environ["TMPDIR"] = tempfile.tempdir = scratch
-    os.environ["WARPWRIGHT_TRACE"] = str(request.get("trace") or "")
+    trace = str(request.get("trace") or "")
+    os.environ["WARPWRIGHT_TRACE"] = trace
+    # OpenTelemetry's carrier for processes; only a trace that somebody records comes in this form.
+    os.environ["TRACEPARENT"] = trace if trace_id_of(trace) != trace else ""
     try:
         value = task(request["payload"])
         message = {"kind": "returned", "value": value}

@@ -20,7 +20,8 @@ class ChildPool:
     """At most ``size`` children, each running one task at a time. Thread-safe: one thread a running task.
 
     ``warm_task`` is a registered task whose module a new child imports before its first work (TileLang takes two seconds).
-    A child is retired after ``tasks_per_child`` tasks, so that leaks of native libraries stay bounded.
+    A child is retired after ``tasks_per_child`` tasks, so that leaks of native libraries stay bounded. ``trace`` is that of tasks
+    which come without one: the tasks of a measuring session are all of one request.
     """
 
     def __init__(
@@ -30,11 +31,13 @@ class ChildPool:
         warm_task: str | None = None,
         tasks_per_child: int = 64,
         environment: Mapping[str, str] | None = None,
+        trace: str = "",
     ) -> None:
         self.size = size
         self.warm_task = warm_task
         self.tasks_per_child = tasks_per_child
         self.environment = dict(environment or {})
+        self.trace = trace
         self._slots = threading.Semaphore(size)
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
@@ -56,7 +59,7 @@ class ChildPool:
             if cancel is not None and cancel.is_set():
                 return Cancelled()
         try:
-            return self._run(task, payload, limits, trace, cancel, on_event)
+            return self._run(task, payload, limits, trace or self.trace, cancel, on_event)
         finally:
             self._slots.release()
 

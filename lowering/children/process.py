@@ -30,6 +30,7 @@ from lowering.children.reply import (
     Returned,
     TimedOut,
 )
+from lowering.children.trace import trace_id_of
 
 __all__ = ["Child", "ChildGone"]
 
@@ -122,8 +123,8 @@ class Child:
         run = _Run(limits, FrameReader(limits.output_bytes), cancel, on_event)
         reply = self._send(encode(message), run) or self._watch(run)
         if not warm:
-            told = {"task": task, "trace": trace, "child": self.pid, "seconds": round(run.seconds(), 4)}
-            log.info("task-ended", extra={**told, "reply": type(reply).__name__})
+            told = {"task": task, "child": self.pid, "seconds": round(run.seconds(), 4), "reply": type(reply).__name__}
+            log.info("task-ended", extra={**told, "trace": trace_id_of(trace)} if trace else told)
         if isinstance(reply, Returned | Refused | Raised):
             self.tasks_done += 1
             if tree.kill_descendants(self.pid, self.marker):

@@ -77,6 +77,7 @@ def measure_all(
     lease_patience_seconds: float = 60.0,
     cancel: threading.Event | None = None,
     on_result: OnResult | None = None,
+    trace: str = "",
 ) -> MeasureReport:
     """Measures all jobs in order, then the finalists interleaved.
 
@@ -93,11 +94,12 @@ def measure_all(
         lease_patience_seconds: how long to wait for another session on the device.
         cancel: ends the session early; the report is then partial and valid.
         on_result: called with every result as it is there.
+        trace: of the request behind the session, for the log lines of its children.
     """
     session = _Session(device, protocol, limits, cancel or threading.Event(), time.monotonic() + budget_seconds)
     name = f"{device.get('kind')}-{device.get('index', 0)}-{device.get('name', '')}"
     try:
-        with DeviceLease(name, patience_seconds=lease_patience_seconds), ChildPool(1) as pool:
+        with DeviceLease(name, patience_seconds=lease_patience_seconds), ChildPool(1, trace=trace) as pool:
             session.pool = pool
             return session.run(
                 jobs,

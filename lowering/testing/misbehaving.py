@@ -24,8 +24,9 @@ Values = dict[str, Any]
 def echo(payload: Values) -> Values:
     """Well behaved: answers what it was given, and who answered."""
     sys.stdout.write(str(payload.get("print", "")) + "\n")
-    trace, marker = os.environ.get("WARPWRIGHT_TRACE", ""), os.environ.get("WARPWRIGHT_CHILD_ID", "")
-    return {"payload": payload, "pid": os.getpid(), "trace": trace, "marker": marker, "group": os.getpgrp()}
+    names = {"trace": "WARPWRIGHT_TRACE", "traceparent": "TRACEPARENT", "marker": "WARPWRIGHT_CHILD_ID"}
+    told = {key: os.environ.get(name, "") for key, name in names.items()}
+    return {"payload": payload, "pid": os.getpid(), "group": os.getpgrp(), **told}
 
 
 def hang(payload: Values) -> Values:

@@ -4,6 +4,7 @@ Each candidate's own result is an event, told as it is there; the reply holds th
 say more. The device itself is opened in a child of this one, so that a kernel that breaks it costs that child only.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -75,6 +76,7 @@ def measure_session(payload: dict[str, Any]) -> dict[str, Any]:
         always_final=baselines,
         budget_seconds=float(payload["budget_seconds"]),
         on_result=lambda measured: emit({"measured": to_document(measured)}),
+        trace=os.environ.get("WARPWRIGHT_TRACE", ""),
     )
     outcomes = [result.outcome for result in report.results]
     lost = any(found.kind is OutcomeKind.DEVICE_LOST and "canary" in found.details for found in outcomes)

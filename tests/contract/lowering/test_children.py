@@ -63,6 +63,17 @@ def test_a_task_returns_json_and_its_prints_do_not_disturb_the_protocol(pool: Ch
     assert "hello from native code" in reply.output_tail
 
 
+def test_a_recorded_trace_reaches_the_child_in_the_standards_form(pool: ChildPool) -> None:
+    trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+    parent = f"00-{trace}-{span}-01"
+    recorded = pool.run("testing.echo", {}, LIMITS, trace=parent)
+    assert isinstance(recorded, Returned)
+    assert recorded.value["traceparent"] == parent
+    only_logged = pool.run("testing.echo", {}, LIMITS, trace=trace)
+    assert isinstance(only_logged, Returned)
+    assert (only_logged.value["trace"], only_logged.value["traceparent"]) == (trace, "")
+
+
 def test_a_child_has_its_own_process_group_and_stays_warm(pool: ChildPool) -> None:
     first, second = (pool.run("testing.echo", {}, LIMITS) for _ in range(2))
     assert isinstance(first, Returned)
