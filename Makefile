@@ -11,7 +11,7 @@ PY     := $(BIN)/python
 PIP_ARGS ?=
 comma := ,
 # nvcc comes from the package index only when the machine has none of its own.
-EXTRAS := kernels,cluster,postgres,dev$(if $(shell command -v nvcc 2>/dev/null),,$(comma)nvcc)
+EXTRAS := kernels,cluster,postgres,telemetry,dev$(if $(shell command -v nvcc 2>/dev/null),,$(comma)nvcc)
 SOURCES := warpwright service solver lowering migrations tests benchmarks examples
 
 .DEFAULT_GOAL := help

@@ -1,13 +1,14 @@
 """The application factory: settings in, a FastAPI application out. Nothing is started before the lifespan begins."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 
-from service import problems
+from service import problems, telemetry
 from service.artifacts.endpoints import router as artifacts
 from service.artifacts.retention import Retention
 from service.artifacts.store import ArtifactStore
@@ -100,6 +101,7 @@ def create_app(
             retention.stop()
             app.state.hot_lookup.close()
             await run_in_threadpool(_stop, context)
+            await run_in_threadpool(telemetry.flush)
 
     app = FastAPI(
         title="Warpwright",
@@ -109,6 +111,8 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
+        # Spans of requests, where the process has a provider (service.telemetry); one a request, none of probes.
+        telemetry={"auto_configure": False, "operation_spans": False, "exclude": _untraced},
     )
     app.state.streams = StreamCount()
     problems.install(app)
@@ -121,6 +125,10 @@ def create_app(
     app.add_middleware(Edge, settings=settings)
     describe(app)
     return app
+
+
+def _untraced(scope: MutableMapping[str, Any]) -> bool:
+    return str(scope.get("path", "")).startswith(("/healthz", "/readyz", "/metrics", "/static/"))
 
 
 def _start(settings: Settings, toolchain: Toolchain | None) -> Context:

@@ -13,6 +13,7 @@ import structlog
 from prometheus_client import Counter, Histogram
 from structlog.contextvars import bound_contextvars
 
+from service import telemetry
 from service.errors import BadRequest, ServiceError, TooLarge
 from service.problems import problem_response
 from service.settings import Settings, is_loopback
@@ -49,7 +50,7 @@ class Edge:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        trace = _trace_of(headers)
+        trace = telemetry.trace_id() or _trace_of(headers)
         scope["trace_id"] = trace
         started = time.perf_counter()
         status = 500

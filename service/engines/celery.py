@@ -10,10 +10,12 @@ from typing import Any
 
 import structlog
 from kombu.exceptions import OperationalError
+from opentelemetry.trace import SpanKind
 from redis.exceptions import RedisError
 
 from lowering.children import Cancelled, Limits, ProtocolBroken
 from lowering.children.process import OnEvent
+from service import telemetry
 from service.artifacts.store import ArtifactStore
 from service.engines.celery_app import TASK, ledger_of, make_celery
 from service.engines.queues import queue_of
@@ -73,12 +75,10 @@ class CeleryEngine:
             "inputs": {name: self._store.put(data) for name, data in (inputs or {}).items()},
             "service": self.service_url,
         }
-        for delivery in range(DELIVERIES):
-            answer = self._deliver(request, limits, cancel, on_event)
-            if answer is not None:
-                return self._answered(answer)
-            log.warning("worker-silent", task=task, delivery=delivery + 1)
-        return TaskAnswer(ProtocolBroken(f"{DELIVERIES} workers fell silent over this task"))
+        with telemetry.span(f"send {task}", kind=SpanKind.PRODUCER) as span:
+            found = self._until_answered(request, limits, cancel, on_event)
+            telemetry.ended(span, found.reply)
+            return found
 
     def offers(self, capability: str) -> bool:
         """Whether a live worker takes tasks of this capability; False while the broker does not answer."""
@@ -100,6 +100,16 @@ class CeleryEngine:
         """Close the connections to the broker."""
         self._app.close()
 
+    def _until_answered(
+        self, request: dict[str, Any], limits: Limits, cancel: threading.Event, on_event: OnEvent | None
+    ) -> TaskAnswer:
+        for delivery in range(DELIVERIES):
+            answer = self._deliver(request, limits, cancel, on_event)
+            if answer is not None:
+                return self._answered(answer)
+            log.warning("worker-silent", task=request["task"], delivery=delivery + 1)
+        return TaskAnswer(ProtocolBroken(f"{DELIVERIES} workers fell silent over this task"))
+
     def _deliver(
         self, request: dict[str, Any], limits: Limits, cancel: threading.Event, on_event: OnEvent | None
     ) -> dict[str, Any] | None:
@@ -109,7 +119,15 @@ class CeleryEngine:
         hard = int(limits.start_seconds + limits.wall_seconds) + HARD_LIMIT_MARGIN_SECONDS
         try:
             self._ledger.ask(task_id)
-            self._app.send_task(TASK, [request], task_id=task_id, queue=queue, time_limit=hard, serializer="json")
+            self._app.send_task(
+                TASK,
+                [request],
+                task_id=task_id,
+                queue=queue,
+                time_limit=hard,
+                serializer="json",
+                headers=telemetry.carrier(),
+            )
             return self._wait(_Delivery(task_id, queue, limits.wall_seconds, on_event), cancel)
         except (RedisError, OperationalError) as error:
             return _broken(f"the broker does not answer: {error}")

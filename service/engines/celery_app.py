@@ -10,7 +10,11 @@ from typing import Any
 
 from celery import Celery
 from celery.exceptions import Ignore
+from opentelemetry.trace import SpanKind
+from structlog.contextvars import bound_contextvars
 
+from lowering.children.trace import trace_id_of
+from service import telemetry
 from service.engines.ledger import SILENCE_SECONDS, Ledger
 
 __all__ = ["TASK", "Work", "ledger_of", "make_celery"]
@@ -62,7 +66,12 @@ def make_celery(
 
     def run(self: Any, request: dict[str, Any]) -> dict[str, Any]:
         ledger = ledger_of(app, silence_seconds)
-        answer = work(request, self.request.id, self.request.hostname, ledger) if work is not None else None
+        parent = {"traceparent": str(self.request.get("traceparent") or "")}
+        with (
+            bound_contextvars(trace=trace_id_of(request["trace"])),
+            telemetry.span(f"task {request['task']}", kind=SpanKind.CONSUMER, parent=parent),
+        ):
+            answer = work(request, self.request.id, self.request.hostname, ledger) if work is not None else None
         if answer is None:
             raise Ignore
         return answer

@@ -55,16 +55,14 @@ class FarmDevices(Devices):
         if device.options.get("kind") != ELSEWHERE:
             yield from super().session(device, candidates, folder, patience)
             return
-        trace = errors.trace()
         profile = str(device.options["profile"])
-        yield from streamed(lambda on_result: self._remote(profile, candidates, patience, trace, on_result))
+        yield from streamed(lambda on_result: self._remote(profile, candidates, patience, on_result))
 
     def _remote(
         self,
         profile: str,
         candidates: Sequence[BuiltCandidate],
         patience: Patience,
-        trace: str,
         on_result: Callable[[Measured], None],
     ) -> MeasureReport:
         seconds = patience.left
@@ -91,7 +89,7 @@ class FarmDevices(Devices):
                 session_payload(profile, candidates, seconds),
                 limits,
                 cancel=cancel,
-                trace=trace,
+                trace=errors.trace(),
                 on_event=on_event,
                 inputs=session_inputs(candidates),
             )

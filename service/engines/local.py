@@ -11,6 +11,7 @@ from typing import Any
 
 from lowering.children import ChildPool, Limits, parallel_slots
 from lowering.children.process import OnEvent
+from service import telemetry
 from service.engines.queues import QUEUES
 from service.tuning.engine import TaskAnswer
 
@@ -45,16 +46,19 @@ class LocalEngine:
     ) -> TaskAnswer:
         """Run one task in a warm child."""
         pool = self._solvers if task.startswith(SOLVER_TASKS) else self._builders
-        if not output and not inputs:
-            return TaskAnswer(pool.run(task, payload, limits, trace=trace, cancel=cancel, on_event=on_event))
-        with tempfile.TemporaryDirectory(prefix="warpwright-task-") as folder:
+        with (
+            telemetry.span(f"task {task}") as span,
+            tempfile.TemporaryDirectory(prefix="warpwright-task-") as folder,
+        ):
             payload, outputs = {**payload}, Path(folder, "output")
             if inputs:
                 payload["input"] = keep(inputs, Path(folder, "input"))
-            outputs.mkdir()
             if output:
+                outputs.mkdir()
                 payload["output"] = str(outputs)
+            trace = telemetry.traceparent() or trace
             reply = pool.run(task, payload, limits, trace=trace, cancel=cancel, on_event=on_event)
+            telemetry.ended(span, reply)
             return TaskAnswer(reply, files_in(outputs))
 
     def offers(self, capability: str) -> bool:

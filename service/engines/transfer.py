@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import httpx
 
+from service import telemetry
 from solver.domain import WarpwrightError, digest_bytes
 
 __all__ = ["TransferFailed", "download", "upload"]
@@ -54,7 +55,7 @@ def download(digests: Mapping[str, str], service_url: str, token: str = "") -> d
 
 
 def _client(service_url: str, token: str) -> httpx.Client:
-    headers = {"authorization": f"Bearer {token}"} if token else {}
+    headers = telemetry.carrier() | ({"authorization": f"Bearer {token}"} if token else {})
     # Plain HTTP needs no certificate store, and reading it takes longer than most transfers.
     return httpx.Client(base_url=service_url, timeout=SECONDS, headers=headers, verify=service_url.startswith("https"))
 

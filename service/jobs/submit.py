@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import update
 
 from lowering.compile.options import build_options
+from service import telemetry
 from service.artifacts import repository as artifact_rows
 from service.context import Context
 from service.db import WriteSession
@@ -91,6 +92,7 @@ def submit(context: Context, submission: JobSubmission, *, owner: str, trace: st
     if submitted.created:
         context.runner.wake()
     context.bulletin.announce("jobs")
+    telemetry.note(job=submitted.job_id)
     return submitted
 
 
@@ -192,6 +194,7 @@ def store(session: WriteSession, context: Context, prepared: Prepared, *, owner:
             profile_digest=prepared.profile.digest,
             request=prepared.request,
             trace_id=trace,
+            traceparent=telemetry.traceparent(),
         )
     )
     session.flush()

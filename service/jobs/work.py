@@ -5,9 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 import structlog
+from opentelemetry.trace import SpanKind
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from lowering.compile.options import build_options, column_of
+from service import telemetry
 from service.artifacts.store import ArtifactStore
 from service.bulletin import Bulletin
 from service.db import Database, ReadSession, WriteSession
@@ -86,6 +88,14 @@ class Attempt:
         # The request's trace goes on in this thread's logs and, through the engine, into the children.
         bind_contextvars(trace=job.trace_id, job=job.id)
         self._log.info("attempt-started")
+        parent = {"traceparent": job.traceparent}
+        with telemetry.span(
+            "job attempt", kind=SpanKind.CONSUMER, parent=parent, job=job.id, attempt=self.claim.attempt
+        ):
+            self._tune(job, request)
+            telemetry.note(state=self._state or "given-back")
+
+    def _tune(self, job: Job, request: TuneRequest) -> None:
         if self.claim.attempt > self._settings.max_attempts:
             exhausted = Failure("attempts-exhausted", f"{self.claim.attempt - 1} attempts ended with their runner")
             self._end(lambda session, held_job: self._fail(session, held_job, exhausted))

@@ -94,6 +94,7 @@ class TemporaryFarm:
         heartbeat_seconds: float = 3.0,
         preload: Sequence[str] = ("service.workers.celery_worker",),
         log: str = "",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._broker = TemporaryRedis()
         self.broker_url, self.redis = self._broker.url, self._broker.client
@@ -108,6 +109,7 @@ class TemporaryFarm:
             "heartbeat_seconds": heartbeat_seconds,
         }
         self._log = log
+        self._environment = dict(environment or {})
         self.workers: list[BaseProcess] = []
         for _ in range(size):
             self.start_worker()
@@ -119,7 +121,8 @@ class TemporaryFarm:
     def start_worker(self) -> BaseProcess:
         """One worker more; returns before it is ready."""
         name = f"w{len(self.workers)}"
-        worker = self._context.Process(target=_work, args=(self.broker_url, name, self._options, self._log), name=name)
+        arguments = (self.broker_url, name, self._options, self._log, self._environment)
+        worker = self._context.Process(target=_work, args=arguments, name=name)
         worker.start()
         self.workers.append(worker)
         return worker
@@ -191,12 +194,13 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def _work(broker_url: str, name: str, options: Mapping[str, Any], log: str) -> None:
+def _work(broker_url: str, name: str, options: Mapping[str, Any], log: str, environment: Mapping[str, str]) -> None:
     from service.logs import configure
     from service.workers.celery_worker import run_worker
 
     os.setpgrp()
     end_with_starter()
+    os.environ.update(environment)
     if log:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(descriptor, 1)

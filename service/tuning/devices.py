@@ -6,6 +6,7 @@ A device is looked for once, in a child: opening a driver in this process would 
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import copy_context
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -19,6 +20,9 @@ from lowering.measure.result import Measured
 from lowering.measure.runner import Job, OtherSize
 from lowering.measure.session import MeasureReport, measure_all
 from lowering.outcome import OutcomeKind
+from service import telemetry
+from service.engines.queues import SESSION
+from service.tuning import errors
 from service.tuning.errors import code_of
 from service.tuning.result import CandidateKind, Failure, Outcome
 from service.tuning.toolchain import Built, BuiltCandidate, BuiltSize, Measurement, Patience, StepFailed
@@ -66,17 +70,21 @@ class Devices:
     ) -> Outcomes:
         """Measure candidates; first each one's own result, then the finalists' again with the interleaved rounds' figures."""
         jobs, baselines = jobs_of(candidates, folder)
-        yield from streamed(
-            lambda on_result: measure_all(
-                jobs,
-                device.options,
-                baselines=baselines,
-                always_final=baselines,
-                budget_seconds=patience.left,
-                cancel=patience.stop.event,
-                on_result=on_result,
-            )
-        )
+
+        def session(on_result: Callable[[Measured], None]) -> MeasureReport:
+            with telemetry.span(f"task {SESSION}"):
+                return measure_all(
+                    jobs,
+                    device.options,
+                    baselines=baselines,
+                    always_final=baselines,
+                    budget_seconds=patience.left,
+                    cancel=patience.stop.event,
+                    on_result=on_result,
+                    trace=errors.trace(),
+                )
+
+        yield from streamed(session)
 
     def _probe(self) -> Iterator[Device]:
         for options in self._options if self._options is not None else _present():
@@ -137,7 +145,8 @@ def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> 
         except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
             results.put(error)
 
-    threading.Thread(target=measure, name="measure", daemon=True).start()
+    # With this thread's context, so that logs and children of the session carry the job's trace.
+    threading.Thread(target=copy_context().run, args=(measure,), name="measure", daemon=True).start()
     seen: dict[str, Measured] = {}
     while True:
         item = results.get()

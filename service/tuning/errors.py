@@ -7,6 +7,7 @@ from structlog.contextvars import get_contextvars
 from lowering.children import Refused, Reply
 from lowering.outcome import OutcomeKind, of_reply
 from lowering.outcome import Step as LoweringStep
+from service import telemetry
 from service.tuning.result import Failure, Outcome
 from service.tuning.toolchain import StepFailed
 from solver.domain import DocumentError, ForeignCode, GraphError, NotApplicable, PinError, ProfileError, WarpwrightError
@@ -47,5 +48,5 @@ def code_of(outcome: Outcome, details: Sequence[str]) -> str:
 
 
 def trace() -> str:
-    """The trace id that this thread's logs carry, for the child."""
-    return str(get_contextvars().get("trace", ""))
+    """What a child is told of the trace: the current span in W3C form, else the trace id that this thread's logs carry."""
+    return telemetry.traceparent() or str(get_contextvars().get("trace", ""))

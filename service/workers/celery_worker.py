@@ -6,6 +6,7 @@ from typing import Any
 
 from celery import signals
 
+from service import telemetry
 from service.engines.celery_app import VISIBILITY_SECONDS, ledger_of, make_celery
 from service.engines.ledger import SILENCE_SECONDS
 from service.engines.queues import checked
@@ -74,7 +75,10 @@ def run_worker(
     signals.celeryd_after_setup.connect(heartbeat.before_work, weak=False)
     signals.worker_ready.connect(heartbeat.start, weak=False)
     signals.worker_shutting_down.connect(heartbeat.stop, weak=False)
+    # Exporters have threads, so each process of the pool has one of its own, made after the fork.
+    signals.worker_process_init.connect(lambda **_: telemetry.configure("warpwright-worker"), weak=False)
     signals.worker_process_shutdown.connect(lambda **_: duty.close(), weak=False)
+    signals.worker_process_shutdown.connect(lambda **_: telemetry.flush(), weak=False)
     # Worker processes of a pool are forked before any task, so nothing heavy may be imported by then.
     app.start(
         [

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from opentelemetry.trace import get_current_span
 
 from lowering.children import Cancelled, ChildPool, Limits, ProtocolBroken, Raised, Reply, Returned
 from lowering.children.process import OnEvent
+from service import telemetry
 from service.engines.ledger import Ledger
 from service.engines.local import SOLVER_TASKS, files_in, keep
 from service.engines.queues import SESSION, measuring
@@ -51,7 +53,7 @@ class Duty:
         """The answer to one request; None when the task is not ours to do."""
         me = f"{worker}:{os.getpid()}:{secrets.token_hex(4)}"
         if not ledger.take(task_id, me):
-            log.info("task-not-wanted", task=request["task"], trace=request["trace"])
+            log.info("task-not-wanted", task=request["task"])
             return None
         with self._beating(task_id, me, ledger) as cancel:
             reply, files = self._perform(request, cancel, lambda event: _spared(lambda: ledger.tell(task_id, event)))
@@ -97,6 +99,7 @@ class Duty:
             if options is None:
                 return ProtocolBroken(f"this worker has no device for {payload['profile']!r}"), {}
             payload["device"] = dict(options)
+        trace = telemetry.traceparent() or str(request["trace"])
         pool = self._pools.setdefault(task.startswith(SOLVER_TASKS), ChildPool(1))
         with tempfile.TemporaryDirectory(prefix="warpwright-task-") as folder:
             output = Path(folder, "output")
@@ -107,7 +110,8 @@ class Duty:
                     payload["input"] = keep(files, Path(folder, "input"))
                 if request["output"]:
                     payload["output"] = str(output)
-                reply = pool.run(task, payload, limits, trace=request["trace"], cancel=cancel, on_event=tell)
+                reply = pool.run(task, payload, limits, trace=trace, cancel=cancel, on_event=tell)
+                telemetry.ended(get_current_span(), reply)
                 # Also of a task that was ended: a search keeps the best that it had. Nobody waits for a cancelled one's.
                 files = files_in(output) if not cancel.is_set() else {}
                 return reply, upload(files, service, self._token)

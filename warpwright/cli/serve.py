@@ -6,6 +6,7 @@ from pathlib import Path
 
 import uvicorn
 
+from service import telemetry
 from service.app import create_app
 from service.logs import configure
 from service.settings import Settings
@@ -30,6 +31,7 @@ def run_serve(host: str | None, port: int | None, data: Path | None, jobs: int |
         job_slots=jobs if jobs is not None else settings.job_slots,
     )
     configure(settings.log_format)
+    telemetry.configure("warpwright")
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     sys.stderr.write(f"Warpwright on http://{shown}:{settings.port} (data in {settings.data}); Ctrl-C ends it\n")
     server = uvicorn.Server(

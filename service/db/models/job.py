@@ -63,6 +63,8 @@ class Job(Base):
     request: Mapped[dict[str, Any]]
     """Pins, engine, seed, budget and measure flag; variants and profile stand in their own tables."""
     trace_id: Mapped[str] = mapped_column(String(64), default="")
+    traceparent: Mapped[str] = mapped_column(String(55), default="")
+    """The span that asked for it (W3C), empty when nobody traced the request: the job's own spans go on from there."""
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)
     started_at: Mapped[datetime | None]
