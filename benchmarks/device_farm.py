@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -46,7 +47,7 @@ INTO_A_SESSION = 3.0
 
 
 class Machine:
-    """The processes of the farm, each in a group of its own; ``logs`` of all are kept."""
+    """The processes of the farm, each in a group of its own; the logs of all, the database and the artifacts are kept."""
 
     def __init__(self, folder: Path, logs: Path, stack: ExitStack, *, devices: Sequence[int], simulated: bool) -> None:
         self.folder, self.logs, self.devices, self.simulated = folder, logs, devices, simulated
@@ -59,7 +60,7 @@ class Machine:
         self.environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
-            "WARPWRIGHT_DATA": str(folder / "data"),
+            "WARPWRIGHT_DATA": str(logs / "data"),
             "WARPWRIGHT_BROKER_URL": self.broker_url,
             "WARPWRIGHT_SERVICE_URL": self.url,
             "WARPWRIGHT_TASK_ENGINE": "celery",
@@ -135,7 +136,7 @@ class Machine:
 def run(
     out: Path, *, devices: Sequence[int], builders: int, seconds: float, candidates: int, simulated: bool
 ) -> dict[str, Any]:
-    """The report; logs of every process go to ``out``.
+    """The report; logs of every process, the database and the artifacts go to ``out``.
 
     Raises:
         RuntimeError: a part did not start, or the batch did not end in ``seconds``.
@@ -212,13 +213,15 @@ def _line(client: Client, line: Mapping[str, Any]) -> dict[str, Any]:
     job = client.job(str(line["job"]))
     rows = list(client.candidates(job.id))
     kept = ("label", "state", "ending", "note", "best", "kind", "measured_ns", "forecast_ns", "problem", "message")
-    measured = {row.kind: row.measured_ns for row in sorted(rows, key=lambda row: -(row.measured_ns or 0.0))}
+    timed = [(row.measured_ns, row.kind) for row in rows if row.measured_ns is not None]
     return {
         **{name: line[name] for name in kept},
         "candidates": len(rows),
-        "measured": sum(row.measured_ns is not None for row in rows),
-        "fastest_ns_by_kind": {kind: value for kind, value in measured.items() if value is not None},
-        "outcomes": sorted({row.outcome for row in rows}),
+        "measured": len(timed),
+        "fastest_ns_by_kind": {kind: time_ns for time_ns, kind in sorted(timed, reverse=True)},
+        "outcomes": dict(sorted(Counter(row.outcome for row in rows).items())),
+        "failures": [{"candidate": row.id, "structure": row.structure, **row.failure} for row in rows if row.failure],
+        "other_sizes": {row.id: row.measurement["sizes"] for row in rows if row.measurement.get("sizes")},
         "attempts": len(job.attempts),
     }
 
