@@ -97,9 +97,11 @@ def measure_all(
         trace: of the request behind the session, for the log lines of its children.
     """
     session = _Session(device, protocol, limits, cancel or threading.Event(), time.monotonic() + budget_seconds)
-    name = f"{device.get('kind')}-{device.get('index', 0)}-{device.get('name', '')}"
     try:
-        with DeviceLease(name, patience_seconds=lease_patience_seconds), ChildPool(1, trace=trace) as pool:
+        with (
+            ChildPool(1, trace=trace) as pool,
+            DeviceLease(_name(pool, device), patience_seconds=lease_patience_seconds),
+        ):
             session.pool = pool
             return session.run(
                 jobs,
@@ -129,6 +131,13 @@ def job_document(job: Job) -> dict[str, Any]:
             for other in job.also
         ],
     }
+
+
+def _name(pool: ChildPool, device: dict[str, Any]) -> str:
+    """What the lease is named by: the device itself where it can be told, since an index means another one in each process."""
+    reply = pool.run("measure.device", {"action": "identify", "device": device}, PROBE_LIMITS)
+    identity = reply.value["identity"] if isinstance(reply, Returned) else ""
+    return identity or f"{device.get('kind')}-{device.get('index', 0)}-{device.get('name', '')}"
 
 
 @dataclass(slots=True)

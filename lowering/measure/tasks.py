@@ -6,6 +6,7 @@ from typing import Any
 from lowering.children.emit import emit
 from lowering.compile.result import from_document as kernel_from
 from lowering.measure.device import Device, DeviceMissing
+from lowering.measure.identity import device_identity
 from lowering.measure.protocol import PROTOCOLS
 from lowering.measure.result import to_document
 from lowering.measure.runner import Job, OtherSize, measure, rounds
@@ -15,14 +16,16 @@ __all__ = ["job_from", "measure_device"]
 
 
 def measure_device(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``measure.device``: ``action`` probe, measure (one job), screening or rounds (several).
+    """Task ``measure.device``: ``action`` identify, probe, measure (one job), screening or rounds (several).
 
     ``device`` says on what, ``protocol`` how, ``jobs`` what (:func:`job_from`).
 
-    Returns ``{"facts", "conditions", "canary"}``, or ``{"result": measurement or rounds document}``.
+    Returns ``{"identity"}``, ``{"facts", "conditions", "canary"}``, or ``{"result": measurement or rounds document}``.
     """
-    device = _open(payload["device"])
     action = payload["action"]
+    if action == "identify":
+        return {"identity": device_identity(payload["device"])}
+    device = _open(payload["device"])
     if action == "probe":
         facts, conditions = device.facts(), device.conditions()
         return {"facts": _plain(facts), "conditions": _plain(conditions), "canary": device.canary()}

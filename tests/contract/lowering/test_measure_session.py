@@ -223,6 +223,12 @@ def test_without_the_lease_nothing_is_measured() -> None:
     assert report.winner is None
 
 
+def test_a_lease_is_the_devices_own_whatever_index_it_is_seen_by() -> None:
+    with DeviceLease("GPU-1"):
+        assert kinds(session({"a": {}}, index=7, uuid="GPU-1")) == {"a": OutcomeKind.CONTENDED}
+        assert kinds(session({"a": {}}, index=7, uuid="GPU-2")) == {"a": OutcomeKind.MEASURED}
+
+
 def test_a_cancelled_session_gives_a_valid_partial_report() -> None:
     cancel, seen = threading.Event(), list[Measured]()
 
