@@ -93,7 +93,7 @@ def create_app(
         app.state.context = context
         app.state.token_check = TokenCheck(context.database)
         app.state.hot_lookup = HotLookup(context)
-        retention = Retention(context.database, context.store, settings.retention_days)
+        retention = Retention(context.database, context.store, settings)
         retention.start()
         try:
             yield

@@ -84,6 +84,8 @@ class Settings:
     shutdown_seconds: float = 5.0
     retention_days: float = 90.0
     """Artifacts that no result points to are removed after so many days."""
+    worker_retention_days: float = 7.0
+    """A worker that was silent for so many days is forgotten, unless it is drained."""
     slow_artifact_sync: bool = True
     """fsync of every artifact before its row exists; tests switch it off."""
     log_format: str = "console"

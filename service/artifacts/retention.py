@@ -1,6 +1,7 @@
-"""The collection as a background duty: once an hour, in whichever process gets to it."""
+"""What goes after a while, as a background duty: artifacts and silent workers; once an hour, in whichever process gets to it."""
 
 import threading
+from dataclasses import asdict
 from datetime import timedelta
 
 import structlog
@@ -8,6 +9,9 @@ import structlog
 from service.artifacts.collect import collect
 from service.artifacts.store import ArtifactStore
 from service.db import Database
+from service.db.base import now
+from service.settings import Settings
+from service.workers import repository as worker_rows
 
 __all__ = ["Retention"]
 
@@ -19,10 +23,11 @@ EVERY_SECONDS = 3600.0
 class Retention:
     """A thread that collects; ``start`` and ``stop`` once each."""
 
-    def __init__(self, database: Database, store: ArtifactStore, days: float) -> None:
+    def __init__(self, database: Database, store: ArtifactStore, settings: Settings) -> None:
         self._database = database
         self._store = store
-        self._keep = timedelta(days=days)
+        self._keep = timedelta(days=settings.retention_days)
+        self._keep_workers = timedelta(days=settings.worker_retention_days)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
 
@@ -35,10 +40,15 @@ class Retention:
         self._stopping.set()
         self._thread.join(timeout=10.0)
 
+    def collect(self) -> None:
+        """One collection."""
+        removed = collect(self._database, self._store, self._keep)
+        workers = self._database.write(lambda session: worker_rows.forget_silent(session, now() - self._keep_workers))
+        log.info("collected", **asdict(removed), workers=workers)
+
     def _run(self) -> None:
         while not self._stopping.wait(EVERY_SECONDS):
             try:
-                removed = collect(self._database, self._store, self._keep)
-                log.info("collected", artifacts=removed.artifacts, orphans=removed.orphans, leftovers=removed.leftovers)
+                self.collect()
             except Exception:
                 log.exception("collection-broke")

@@ -7,6 +7,7 @@ come from the broker.
 import contextlib
 import platform
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -57,6 +58,7 @@ class Heartbeat:
         self._until_probe = 0.0
         self._ending = threading.Event()
         headers = {"authorization": f"Bearer {token}"} if token else {}
+        self._started = time.monotonic()
         self._service = service_url
         self._headers = headers
 
@@ -136,6 +138,7 @@ class Heartbeat:
             "healthy": healthy,
             "last_error": error,
             "tasks_done": done,
+            "uptime_seconds": round(time.monotonic() - self._started, 3),
         }
         try:
             with httpx.Client(

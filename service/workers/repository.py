@@ -1,15 +1,16 @@
 """Rows of workers."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import delete, select, update
 
 from service.db import ReadSession, WriteSession
 from service.db.base import now
 from service.db.models import Worker
 
-__all__ = ["beat", "get", "page"]
+__all__ = ["beat", "forget_silent", "get", "page"]
 
 
 def get(session: ReadSession, worker_id: str) -> Worker | None:
@@ -24,23 +25,18 @@ def page(session: ReadSession, limit: int, after: str | None) -> Sequence[Worker
 
 
 def beat(session: WriteSession, worker_id: str, report: Mapping[str, Any]) -> Worker:
-    """Note a heartbeat with what the worker says of itself; an unknown worker becomes known."""
-    session.insert_missing(
-        Worker,
-        [
-            {
-                "id": worker_id,
-                "capabilities": [],
-                "devices": [],
-                "versions": {},
-                "started_at": now(),
-                "heartbeat_at": now(),
-            }
-        ],
-    )
+    """Note a heartbeat with what the worker says of itself (columns); an unknown worker becomes known."""
+    told = {**report, "heartbeat_at": now()}
+    # The update first: it locks the row against the retention, which may be about to take it for silent.
+    known = session.execute(update(Worker).where(Worker.id == worker_id).values(told).returning(Worker.id)).first()
+    if known is None:
+        session.insert_missing(Worker, [{"id": worker_id, "started_at": now(), **told}])
     worker = session.get(Worker, worker_id)
     assert worker is not None
-    for name, value in report.items():
-        setattr(worker, name, value)
-    worker.heartbeat_at = now()
     return worker
+
+
+def forget_silent(session: WriteSession, before: datetime) -> int:
+    """Remove workers that were not heard since ``before``, and say how many; a drain is an order, so drained ones stay."""
+    silent = delete(Worker).where(Worker.heartbeat_at < before, Worker.draining.is_(False))
+    return len(session.execute(silent.returning(Worker.id)).all())

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from service.fields import Flag, Whole
+from service.fields import Flag, Real, Whole
 
 __all__ = ["WorkerReport", "WorkerView"]
 
@@ -21,6 +21,13 @@ class WorkerReport(BaseModel):
     healthy: Flag = Field(default=True, description="False while a device fails its canary.")
     last_error: dict[str, JsonValue] | None = Field(default=None)
     tasks_done: Whole = Field(default=0, ge=0, le=2**31 - 1)
+    uptime_seconds: Real | None = Field(
+        default=None,
+        ge=0,
+        le=1e9,
+        allow_inf_nan=False,
+        description="Since the worker started, by its own clock, so that clocks need not agree.",
+    )
 
 
 class WorkerView(BaseModel):

@@ -1,12 +1,16 @@
 """Metrics, workers, health, and the collection of artifacts."""
 
 import os
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
+from sqlalchemy import update
 
 from service.artifacts.collect import collect
+from service.artifacts.retention import Retention
+from service.db.base import now
+from service.db.models import Worker
 from service.testing import new_ir
 from tests.acceptance.service.jobs_over_http import candidates, finished, submit
 
@@ -45,6 +49,36 @@ def test_workers_report_and_are_drained(client: httpx.Client) -> None:
     listed = client.get("/v1/workers").json()["items"]
     assert [(w["id"], w["last_error"]["code"]) for w in listed] == [("w1@host", "device-lost")]
     assert client.post("/v1/workers/w2:drain").json()["code"] == "worker-unknown"
+
+
+def test_silent_workers_are_forgotten_and_drained_ones_are_not(start: Any) -> None:
+    service = start(worker_retention_days=2.0)
+    for name in ("silent", "drained", "there"):
+        service.client.put(f"/v1/workers/{name}", json={"capabilities": ["solve"]})
+    service.client.post("/v1/workers/drained:drain")
+    database = service.context.database
+    long_ago = update(Worker).where(Worker.id != "there").values(heartbeat_at=now() - timedelta(days=2, minutes=1))
+    database.write(lambda session: session.execute(long_ago))
+    Retention(database, service.context.store, service.context.settings).collect()
+    assert [worker["id"] for worker in service.client.get("/v1/workers").json()["items"]] == ["drained", "there"]
+    assert service.client.put("/v1/workers/drained", json={"capabilities": ["solve"]}).json()["draining"] is True
+    assert service.client.put("/v1/workers/silent", json={"capabilities": ["solve"]}).json()["draining"] is False
+
+
+def test_a_worker_that_starts_again_under_its_name_starts_anew(start: Any) -> None:
+    client = start().client
+
+    def started(**told: float) -> datetime:
+        row = client.put("/v1/workers/w1", json={"capabilities": ["solve"], **told}).json()
+        return datetime.fromisoformat(row["started_at"])
+
+    first = started(uptime_seconds=86400.0)
+    assert abs(now() - timedelta(days=1) - first) < timedelta(minutes=1)
+    assert started() == first, "an older worker says nothing of it"
+    assert abs(now() - timedelta(seconds=3) - started(uptime_seconds=3.0)) < timedelta(minutes=1)
+    for wrong in (-1.0, 1e300, True, "3"):
+        refused = client.put("/v1/workers/w1", json={"capabilities": ["solve"], "uptime_seconds": wrong})
+        assert refused.status_code == 422, wrong
 
 
 def test_uploads_are_checked_by_digest(client: httpx.Client) -> None:
