@@ -102,7 +102,7 @@ def _body(
         stage = _stage(enc, values, scope, role, items[places[0]])
         opening = SyncKind.PRODUCER_ACQUIRE if producing else SyncKind.CONSUMER_WAIT
         closing = SyncKind.PRODUCER_COMMIT if producing else SyncKind.CONSUMER_RELEASE
-        last = max(places[-1], _last_wait(enc, items, places))
+        last = max(places[-1], _last_wait(enc, enc.structure.body(scope, role), items, places))
         before[places[0]].append(Sync(opening, pipeline.name, stage))
         after[last].append(Sync(closing, pipeline.name, stage))
     body: list[Instruction] = []
@@ -111,14 +111,14 @@ def _body(
     return tuple(body)
 
 
-def _last_wait(enc: Encoding, items: tuple[str, ...], places: list[int]) -> int:
-    """Place of the wait that an asynchronous product in the span needs before its operands are free."""
+def _last_wait(enc: Encoding, source: tuple[str, ...], items: tuple[str, ...], places: list[int]) -> int:
+    """Place of the wait that an asynchronous product in the span needs before its operands are free, by ``source`` order."""
     last = -1
     for place in places:
         op = enc.problem.ops.get(items[place])
         if op is None or op.gemm is None or op.gemm.waits:
             continue
-        wait = wait_behind(enc.problem.ops, items, items[place])
+        wait = wait_behind(enc.problem.ops, source, items[place])
         last = max(last, items.index(wait) if wait is not None else -1)
     return last
 

@@ -84,9 +84,20 @@ def _in_flight(problem: WarpProblem, item: str) -> Op | None:
 
 
 def wait_behind(ops: Mapping[str, Op], items: Sequence[str], item: str) -> str | None:
-    """The first wait that stands behind an item in a role's body: what was in flight there is done after it."""
-    behind = items[items.index(item) + 1 :]
-    return next((other for other in behind if other in ops and ops[other].kind is OpKind.WAIT), None)
+    """The first wait behind an item in a role's body after which a product started there is surely done.
+
+    A wait that leaves ``pending`` products in flight ends all but the youngest: so many others must have been started
+    since. What a guard or an inner loop may skip counts neither as a wait nor as started.
+    """
+    younger = 0
+    for other in items[items.index(item) + 1 :]:
+        op = ops.get(other)
+        if op is None or op.guarded:
+            continue
+        if op.kind is OpKind.WAIT and op.pending <= younger:
+            return other
+        younger += op.left_in_flight
+    return None
 
 
 def _scalars(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:
@@ -101,13 +112,17 @@ def _scalars(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:
 
 
 def _waits(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:
-    """An asynchronous product comes before its wait, and users of its result after it."""
+    """An asynchronous product comes before its wait, and users of its result after it; waits that count keep what they count."""
     found = []
     for item in items:
         op, wait = _in_flight(problem, item), wait_behind(problem.ops, items, item)
         if op is None or wait is None:
             continue
         found.append(Ordering(item, wait, 0, "its wait", waits_for_result=True))
+        for younger in items[items.index(item) + 1 : items.index(wait)] if problem.ops[wait].pending else ():
+            if _in_flight(problem, younger) is not None:
+                found.append(Ordering(item, younger, 0, f"{wait} counts what was started last"))
+                found.append(Ordering(younger, wait, 0, f"{wait} counts what was started last"))
         results = {access.buffer for access in op.writes}
         for user in items[items.index(wait) + 1 :]:
             other = problem.ops.get(user)

@@ -145,9 +145,9 @@ class Sketch:
             )
         )
 
-    def wait(self, op_id: str, buffers: list[str], scope: str = ROOT) -> Op:
+    def wait(self, op_id: str, buffers: list[str], scope: str = ROOT, *, pending: int = 0) -> Op:
         accesses = tuple(Access(b, self.buffers[b].bytes) for b in buffers)
-        return self.add(Op(op_id, OpKind.WAIT, scope, Issue.BLOCKING, 1, (), accesses, accesses))
+        return self.add(Op(op_id, OpKind.WAIT, scope, Issue.BLOCKING, 1, (), accesses, accesses, pending=pending))
 
     def each(
         self,
@@ -317,6 +317,24 @@ def attention(
     s.each("normalise", ["acc", "denominator"], ["acc"], floats=bm * dim)
     s.copy("stage_o", "acc", "Os")
     s.store("store_o", "Os", target="O")
+    return s.graph()
+
+
+def gemm_in_pairs(bm: int = 128, bn: int = 256, bk: int = 64) -> KernelGraph:
+    """Two steps of the reduction an iteration, both products only started; the first wait leaves the second in flight."""
+    s = Sketch("gemm_in_pairs", 256)
+    for name, shape in (("As", (bm, bk)), ("Bs", (bn, bk)), ("At", (bm, bk)), ("Bt", (bn, bk))):
+        s.buffer(name, Memory.SHARED, shape)
+    s.buffer("acc", Memory.FRAGMENT, (bm, bn), "float32")
+    s.fill("clear", "acc")
+    s.loop("k", 32)
+    for op_id, target, source in (("a", "As", "A"), ("b", "Bs", "B"), ("a_next", "At", "A"), ("b_next", "Bt", "B")):
+        s.load(f"copy_{op_id}", target, "k", source=source)
+    s.gemm("even", "As", "Bs", "acc", (bm, bn, bk), "k", policy="fullrow", waits=False)
+    s.gemm("odd", "At", "Bt", "acc", (bm, bn, bk), "k", policy="fullrow", waits=False)
+    s.wait("even_done", [], "k", pending=1)
+    s.wait("odd_done", [], "k")
+    s.each("relu", ["acc"], ["acc"], floats=bm * bn)
     return s.graph()
 
 

@@ -30,6 +30,7 @@ class _Decoded:
     issue: Issue = Issue.BLOCKING
     gemm: GemmShape | None = None
     binds: Any = None
+    pending: int = 0
 
 
 class OperationReader:
@@ -70,6 +71,7 @@ class OperationReader:
             through_registers=decoded.kind is OpKind.COPY and any(memory not in _PRIVATE for memory in moved),
             elements=max((touch.elements() for touch in touches if touch.write), default=0),
             binds=bound,
+            pending=decoded.pending,
             uses_scalars=tuple(sorted(used - {bound})),
         )
         return op, touches
@@ -108,7 +110,7 @@ class OperationReader:
         if name in ("tl.tileop.reduce", "tl.tileop.cumsum", "tl.tileop.cummax"):
             return _Decoded(OpKind.REDUCE, self._costs.simt(self._moved(touches, touches[0].elements())))
         if name == "tl.wait_wgmma":
-            return _Decoded(OpKind.WAIT, Cost(1, ()))
+            return _Decoded(OpKind.WAIT, Cost(1, ()), pending=_pending(call))
         return _Decoded(OpKind.OPAQUE, self._costs.simt(work_of(tirx.Evaluate(call))))
 
     def _copy(self, call: Any, touches: list[Touch]) -> _Decoded:
@@ -173,6 +175,13 @@ def _truth(value: Any) -> bool:
     if isinstance(value, tirx.IntImm):
         return int(value.value) == 1
     raise NotApplicable("a transpose flag that is no constant", code="unsupported-region", place=str(value))
+
+
+def _pending(wait: Any) -> int:
+    """How many products a wait leaves in flight: the N of ``wgmma.wait_group.sync.aligned N``."""
+    if isinstance(wait.args[0], tirx.IntImm):
+        return int(wait.args[0].value)
+    raise NotApplicable("a wait for a number of products that is no constant", code="unsupported-wait", place=str(wait))
 
 
 def _text(stmt: Any) -> str:

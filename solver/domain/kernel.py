@@ -208,6 +208,8 @@ class Op:
     binds: str | None = None
     """Name of the scalar that a ``BIND`` defines."""
     uses_scalars: tuple[str, ...] = ()
+    pending: int = 0
+    """Of a ``WAIT``: products that may still be in flight after it, the youngest ones (``wgmma.wait_group``'s N)."""
     runs: int | None = None
     """How often one launch executes it, over all blocks; None when that depends on data or symbolic sizes."""
 

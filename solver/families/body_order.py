@@ -14,7 +14,7 @@ from solver.encoding import Encoding
 from solver.families.fact import Fact
 from solver.model import Literal, Var
 from solver.problem import WarpProblem
-from solver.program import orderings
+from solver.program import orderings, wait_behind
 from solver.reading import Entry, Reading
 
 NAME = "body_order"
@@ -189,20 +189,17 @@ def _check_stages(reading: Reading, scope: str, role: str, entries: tuple[Entry,
 
 
 def _check_waits(reading: Reading, scope: str, role: str, entries: tuple[Entry, ...], found: list[Violation]) -> None:
-    waits = [entry.position for entry in entries if _kind(reading, entry) == "wait"]
+    place = {entry.item: entry.position for entry in entries if entry.item}
     for entry in entries:
         op = reading.problem.ops.get(entry.item)
-        if op is None or op.gemm is None or op.gemm.waits:
+        if op is None or not op.left_in_flight:
             continue
+        together = [other.item for other in entries if other.item and other.delta == entry.delta]
+        wait = wait_behind(reading.problem.ops, together, entry.item)
         for span in reading.spans_around(scope, role, entry.position, entry.item):
-            if not any(entry.position < place < span.close for place in waits):
+            if wait is None or place[wait] > span.close:
                 message = f"{role} releases {span.pipeline} while {op.id} may still read it: no wait in between"
                 found.append(Violation(NAME, "release-without-wait", message, op.id))
-
-
-def _kind(reading: Reading, entry: Entry) -> str:
-    op = reading.problem.ops.get(entry.item)
-    return "" if op is None else op.kind.value
 
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:

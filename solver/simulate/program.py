@@ -165,7 +165,7 @@ class Program:
 
     def _op(self, op: Op, role: Role, streams: int) -> Iterator[Instruction]:
         if op.kind is OpKind.WAIT:
-            yield Drain("gemm", "wgmma")
+            yield Drain("gemm", "wgmma", op.pending)
             return
         if op.kind in (OpKind.BIND, OpKind.TASK):
             return

@@ -191,6 +191,11 @@ def test_an_asynchronous_product_does_not_wait_and_its_wait_is_a_statement(read_
     assert [op.kind for op in graph.ops].count(OpKind.WAIT) == 1
 
 
+def test_a_wait_says_how_many_products_it_leaves_in_flight(read_graph: ReadGraph) -> None:
+    graph = read_graph("products_in_pairs")
+    assert [op.pending for op in graph.ops if op.kind is OpKind.WAIT] == [1, 0]
+
+
 def test_ids_that_the_source_gave_are_kept_and_not_given_twice(read_graph: ReadGraph) -> None:
     graph = read_graph("named_statements")
     assert [op.id for op in graph.ops] == ["copy_As", "copy_As_2", "second", "b", "gemm_acc", "store_C"]

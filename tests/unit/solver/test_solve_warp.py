@@ -90,6 +90,18 @@ def test_an_asynchronous_product_is_overlapped_by_a_stage_offset() -> None:
     assert not any(isinstance(i, Sync) and i.stage for i in in_order.program("k").body("consumer"))
 
 
+def test_a_wait_that_leaves_a_product_in_flight_frees_the_operands_of_the_one_before() -> None:
+    schedule, _ = answer(
+        kernels.gemm_in_pairs(), Pins(pipelines=(PipelinePin(("As", "Bs")), PipelinePin(("At", "Bt"))))
+    )
+    assert [(p.name, p.depth) for p in schedule.pipelines] == [("as_bs", 2), ("at_bt", 2)]
+    body = words(schedule, "k", "consumer")
+    assert body == [
+        *("wait as_bs@0", "even", "wait at_bt@0", "odd"),
+        *("even_done", "release as_bs@0", "odd_done", "release at_bt@0"),
+    ]
+
+
 @pytest.mark.parametrize(
     "graph", [kernels.gemm(), kernels.attention(), kernels.persistent_gemm(), kernels.two_gemms()], ids=lambda g: g.name
 )

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from solver.domain.kernel import KernelGraph
+from solver.domain.pins import Pins, PipelinePin
 from solver.domain.schedule import (
     Instruction,
     OpRef,
@@ -262,6 +263,25 @@ def test_a_release_of_an_unfinished_product_needs_a_wait() -> None:
     wounded = with_body(verdict.schedule, "k", "consumer", *body)
     found = {violation.rule for violation in verify(graph, load_profile("h200"), wounded)}
     assert found == {"release-without-wait"}
+
+
+def in_pairs(*order: str) -> set[str]:
+    """Rules that a consumer body of the product in pairs breaks."""
+    graph = kernels.gemm_in_pairs()
+    pairs = (PipelinePin(("As", "Bs")), PipelinePin(("At", "Bt")))
+    verdict = solve(close_problem(graph, load_profile("h200"), Pins(pipelines=pairs)))
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    changed = with_body(verdict.schedule, "k", "consumer", *attention_body(*order))
+    return {violation.rule for violation in verify(graph, load_profile("h200"), changed)}
+
+
+def test_a_wait_that_leaves_a_product_in_flight_ends_only_those_before_it() -> None:
+    begun = ("wait:as_bs", "even", "wait:at_bt", "odd")
+    assert in_pairs(*begun, "even_done", "release:as_bs", "odd_done", "release:at_bt") == set()
+    assert in_pairs(*begun, "even_done", "release:as_bs", "release:at_bt", "odd_done") == {"release-without-wait"}
+    early = ("wait:as_bs", "even", "even_done", "release:as_bs", "wait:at_bt", "odd", "odd_done", "release:at_bt")
+    assert in_pairs(*early) == {"release-without-wait", "order-breaks-dependence"}
 
 
 def test_more_versions_than_iterations_are_refused() -> None:

@@ -229,6 +229,32 @@ def asynchronous_wgmma() -> Any:
     return main
 
 
+def products_in_pairs() -> Any:
+    m, n, k = 512, 512, 1024
+
+    @T.prim_func
+    def main(A: T.Tensor((m, k), T.bfloat16), B: T.Tensor((n, k), T.bfloat16), C: T.Tensor((m, n), T.float32)):
+        with T.Kernel(n // 128, m // 128, threads=128) as (bx, by):
+            As = T.alloc_shared((128, 64), T.bfloat16)
+            Bs = T.alloc_shared((128, 64), T.bfloat16)
+            At = T.alloc_shared((128, 64), T.bfloat16)
+            Bt = T.alloc_shared((128, 64), T.bfloat16)
+            acc = T.alloc_fragment((128, 128), T.float32)
+            T.clear(acc)
+            for ko in T.Pipelined(k // 128, num_stages=2):
+                T.copy(A[by * 128, ko * 128], As)
+                T.copy(B[bx * 128, ko * 128], Bs)
+                T.copy(A[by * 128, ko * 128 + 64], At)
+                T.copy(B[bx * 128, ko * 128 + 64], Bt)
+                T.wgmma_gemm(As, Bs, acc, transpose_B=True)
+                T.wgmma_gemm(At, Bt, acc, transpose_B=True)
+                T.wait_wgmma(1)
+                T.wait_wgmma(0)
+            T.copy(acc, C[by * 128, bx * 128])
+
+    return main
+
+
 def promoted_fp8() -> Any:
     m, n, k = 512, 512, 1024
 
@@ -294,6 +320,7 @@ FITTING: tuple[Factory, ...] = (
     guarded_copies,
     cp_async_gemm,
     asynchronous_wgmma,
+    products_in_pairs,
     promoted_fp8,
     odd_rows,
 )
