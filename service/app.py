@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
+from sqlalchemy.exc import OperationalError
 
 from service import problems, telemetry
 from service.artifacts.endpoints import router as artifacts
@@ -21,7 +22,7 @@ from service.dashboard import router as dashboard
 from service.db import Database
 from service.db.migrate import upgrade
 from service.edge import Edge
-from service.errors import ServiceError
+from service.errors import ServiceError, Unavailable
 from service.health.endpoints import router as health
 from service.jobs.endpoints import router as jobs
 from service.jobs.runner import Runner
@@ -89,7 +90,11 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        context = await run_in_threadpool(_start, settings, toolchain)
+        try:
+            context = await run_in_threadpool(_start, settings, toolchain)
+        except Exception as error:
+            app.state.failure = error  # the server in between would only log it
+            raise
         app.state.context = context
         app.state.token_check = TokenCheck(context.database)
         app.state.hot_lookup = HotLookup(context)
@@ -132,10 +137,18 @@ def _untraced(scope: MutableMapping[str, Any]) -> bool:
 
 
 def _start(settings: Settings, toolchain: Toolchain | None) -> Context:
-    settings.data.mkdir(parents=True, exist_ok=True)
+    try:
+        settings.data.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(f"the data folder cannot be made: {error}", code="data-folder-away") from error
     database = Database(settings.url)
-    upgrade(database)
-    database.write(seed)
+    try:
+        upgrade(database)
+        database.write(seed)
+    except OperationalError as error:
+        database.close()
+        where = database.url.render_as_string(hide_password=True)
+        raise Unavailable(f"{where} does not answer: {error.orig}", code="database-away") from error
     if settings.tokens_required and database.read(token_rows.active_count) == 0:
         database.close()
         raise TokensMissing(

@@ -13,8 +13,14 @@ STANDARD = ("lowering", "solver")
 """Packages of ours that log by the standard library: they run in children too, and know nothing of the service."""
 
 
-def configure(log_format: str, *, level: int = logging.INFO, stream: TextIO | None = None) -> None:
-    """Set structlog up for this process: ``console`` for people, ``json`` for machines. Logs go to stderr."""
+def configure(
+    log_format: str, *, level: int = logging.INFO, stream: TextIO | None = None, whole_process: bool = False
+) -> None:
+    """Set structlog up for this process: ``console`` for people, ``json`` for machines. Logs go to stderr.
+
+    ``whole_process``: warnings of libraries (uvicorn, Celery, exporters, Python's own) become such lines too. For a process that
+    is ours; inside somebody's program their logging is theirs.
+    """
     renderer: structlog.typing.Processor
     if log_format == "json":
         renderer = structlog.processors.JSONRenderer()
@@ -30,7 +36,16 @@ def configure(log_format: str, *, level: int = logging.INFO, stream: TextIO | No
         structlog.processors.format_exc_info if log_format == "json" else _as_it_is,
     ]
     lines = cast(TextIO, _Unbreakable(stream or sys.stderr))
-    _standard_loggers([*shared, structlog.stdlib.ExtraAdder()], renderer, level, lines)
+    handler = _standard_handler([*shared, structlog.stdlib.ExtraAdder()], renderer, lines)
+    for name in STANDARD:
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False
+    if whole_process:
+        logging.getLogger().handlers = [handler]
+        logging.getLogger().setLevel(logging.WARNING)
+        logging.captureWarnings(True)
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -57,10 +72,10 @@ class _Unbreakable:
             self._stream.flush()
 
 
-def _standard_loggers(
-    processors: list[structlog.typing.Processor], renderer: structlog.typing.Processor, level: int, stream: TextIO
-) -> None:
-    """Lines of ``lowering`` and of its children come through the standard library, and look like all others."""
+def _standard_handler(
+    processors: list[structlog.typing.Processor], renderer: structlog.typing.Processor, stream: TextIO
+) -> logging.Handler:
+    """Lines that come through the standard library, as those of ``lowering`` and of its children, look like all others."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -68,11 +83,7 @@ def _standard_loggers(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
-    for name in STANDARD:
-        logger = logging.getLogger(name)
-        logger.handlers = [handler]
-        logger.setLevel(level)
-        logger.propagate = False
+    return handler
 
 
 def _as_it_is(

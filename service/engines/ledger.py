@@ -29,6 +29,10 @@ class Ledger:
         self._redis = client
         self._silence = silence_seconds
 
+    def ping(self) -> None:
+        """Raise unless the broker answers."""
+        self._redis.ping()
+
     # The side that asks.
 
     def ask(self, task: str) -> None:

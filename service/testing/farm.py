@@ -38,16 +38,17 @@ class TemporaryRedis:
 
     def restart(self) -> None:
         """SIGKILL to Redis, and a new one in its place that knows nothing."""
-        self._stop()
+        self.stop()
         self._server = self._start()
 
     def close(self) -> None:
         """End it and remove its folder."""
         self.client.close()
-        self._stop()
+        self.stop()
         self.folder.cleanup()
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """SIGKILL to Redis; ``restart`` brings it back."""
         self._server.kill()
         self._server.wait()
 

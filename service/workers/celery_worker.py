@@ -1,14 +1,17 @@
 """Starts a Celery worker of this machine: prefork, the queues of its capabilities, a heartbeat, nothing else."""
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import structlog
 from celery import signals
+from redis.exceptions import RedisError
 
 from service import telemetry
 from service.engines.celery_app import VISIBILITY_SECONDS, ledger_of, make_celery
-from service.engines.ledger import SILENCE_SECONDS
+from service.engines.ledger import SILENCE_SECONDS, Ledger
 from service.engines.queues import checked
 from service.tuning.compilers import compilers_here
 from service.workers.devices import devices_for
@@ -18,6 +21,9 @@ from solver.domain import TargetFamily, WarpwrightError
 
 __all__ = ["CompilersDiffer", "run_worker"]
 
+log = structlog.get_logger(__name__)
+
+BROKER_WAIT_SECONDS = 1.0
 COMPILES = {"compile.cuda": TargetFamily.CUDA, "compile.ascend": TargetFamily.ASCEND}
 
 
@@ -63,6 +69,7 @@ def run_worker(
     duty = Duty({capability: device.options for capability, device in found.items()}, service_url, token)
     app = make_celery(broker_url, duty, silence_seconds=silence_seconds, visibility_seconds=visibility_seconds)
     ledger = ledger_of(app, silence_seconds)
+    _wait_for_broker(ledger)
     compilers = {each: compilers_here(family) for each, family in COMPILES.items() if each in capabilities}
     for capability, here in compilers.items():
         if ledger.offered(capability) and (there := ledger.compilers(capability)) != here:
@@ -79,6 +86,8 @@ def run_worker(
     signals.worker_process_init.connect(lambda **_: telemetry.configure("warpwright-worker"), weak=False)
     signals.worker_process_shutdown.connect(lambda **_: duty.close(), weak=False)
     signals.worker_process_shutdown.connect(lambda **_: telemetry.flush(), weak=False)
+    # Celery is not to set logging up: this process has a log.
+    signals.setup_logging.connect(lambda **_: None, weak=False)
     # Worker processes of a pool are forked before any task, so nothing heavy may be imported by then.
     app.start(
         [
@@ -93,3 +102,16 @@ def run_worker(
             "--without-mingle",
         ]
     )
+
+
+def _wait_for_broker(ledger: Ledger) -> None:
+    """A worker may be up before its broker: what it asks first must not end it, as what Celery asks later does not."""
+    told = ""
+    while True:
+        try:
+            return ledger.ping()
+        except RedisError as error:
+            if str(error) != told:
+                told = str(error)
+                log.warning("broker-away", error=told[:200])
+            time.sleep(BROKER_WAIT_SECONDS)

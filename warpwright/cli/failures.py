@@ -3,11 +3,34 @@
 import json
 import sys
 import traceback
+from collections.abc import Callable
 
+import structlog
+
+from service.logs import configure
 from solver.domain.errors import WarpwrightError
 from warpwright.cli.exit_codes import ExitCode, exit_code_of
 
-__all__ = ["report_failure"]
+__all__ = ["in_the_foreground", "report_failure"]
+
+log = structlog.get_logger(__name__)
+
+
+def in_the_foreground(log_format: str, words: str, work: Callable[[], ExitCode]) -> ExitCode:
+    """Runs a server or a worker, which owns its log: with ``json`` even its first and last words are such lines."""
+    configure(log_format, whole_process=True)
+    if log_format != "json":
+        sys.stderr.write(f"{words}; Ctrl-C ends it\n")
+        return work()
+    log.info("begins", told=words)
+    try:
+        return work()
+    except WarpwrightError as error:
+        log.error("ended", code=error.code, told=error.message, place=error.place)
+        return exit_code_of(error)
+    except Exception:
+        log.exception("ended", code="fault")
+        return ExitCode.FAULT
 
 
 def report_failure(error: Exception, *, as_json: bool) -> ExitCode:

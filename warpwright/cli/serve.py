@@ -1,18 +1,22 @@
 """``warpwright serve``: the HTTP service in the foreground, until Ctrl-C or SIGTERM."""
 
-import sys
+import contextlib
+import logging
 from dataclasses import replace
 from pathlib import Path
 
+import structlog
 import uvicorn
 
 from service import telemetry
 from service.app import create_app
-from service.logs import configure
 from service.settings import Settings
 from warpwright.cli.exit_codes import ExitCode
+from warpwright.cli.failures import in_the_foreground
 
 __all__ = ["run_serve"]
+
+log = structlog.get_logger(__name__)
 
 
 def run_serve(host: str | None, port: int | None, data: Path | None, jobs: int | None) -> ExitCode:
@@ -21,6 +25,7 @@ def run_serve(host: str | None, port: int | None, data: Path | None, jobs: int |
     Raises:
         SettingsError: a variable does not parse.
         TokensMissing: reachable from elsewhere, and no token was made.
+        Unavailable: database or data folder cannot be used.
     """
     settings = Settings.from_environment()
     settings = replace(
@@ -30,18 +35,29 @@ def run_serve(host: str | None, port: int | None, data: Path | None, jobs: int |
         data=data if data is not None else settings.data,
         job_slots=jobs if jobs is not None else settings.job_slots,
     )
-    configure(settings.log_format)
-    telemetry.configure("warpwright")
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-    sys.stderr.write(f"Warpwright on http://{shown}:{settings.port} (data in {settings.data}); Ctrl-C ends it\n")
+    words = f"Warpwright on http://{shown}:{settings.port} (data in {settings.data})"
+    return in_the_foreground(settings.log_format, words, lambda: _serve(settings))
+
+
+def _serve(settings: Settings) -> ExitCode:
+    telemetry.configure("warpwright")
+    app = create_app(settings)
+    # What went wrong at the start is told once, by us.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not hasattr(app.state, "failure"))
     server = uvicorn.Server(
         uvicorn.Config(
-            create_app(settings),
+            app,
             host=settings.host,
             port=settings.port,
+            log_config=None,
             log_level="warning",
             timeout_graceful_shutdown=max(1, round(settings.shutdown_seconds)),
         )
     )
-    server.run()
+    # Its exit code of a start that failed is another thing among ours.
+    with contextlib.suppress(SystemExit):
+        server.run()
+    if (failure := getattr(app.state, "failure", None)) is not None:
+        raise failure
     return ExitCode.OK if server.started else ExitCode.FAULT

@@ -1,12 +1,11 @@
 """``warpwright worker``: takes tasks of its capabilities from the queue until it is told to stop."""
 
 import os
-import sys
 
-from service.logs import configure
 from service.settings import Settings
 from solver.domain.errors import WarpwrightError
 from warpwright.cli.exit_codes import ExitCode
+from warpwright.cli.failures import in_the_foreground
 
 __all__ = ["run_worker_command"]
 
@@ -27,14 +26,16 @@ def run_worker_command(capabilities: str | None, slots: int, name: str, broker: 
         raise WarpwrightError(message, code="extra-missing") from error
     settings = Settings.from_environment()
     wanted = [part.strip() for part in capabilities.split(",") if part.strip()] if capabilities else list(QUEUES)
-    configure(settings.log_format)
-    sys.stderr.write(f"Warpwright worker for {', '.join(wanted)}; Ctrl-C ends it\n")
-    run_worker(
-        broker or settings.broker_url,
-        wanted,
-        slots=slots,
-        name=name,
-        service_url=settings.service_url,
-        token=os.environ.get("WARPWRIGHT_TOKEN", ""),
-    )
-    return ExitCode.OK
+
+    def work() -> ExitCode:
+        run_worker(
+            broker or settings.broker_url,
+            wanted,
+            slots=slots,
+            name=name,
+            service_url=settings.service_url,
+            token=os.environ.get("WARPWRIGHT_TOKEN", ""),
+        )
+        return ExitCode.OK
+
+    return in_the_foreground(settings.log_format, f"Warpwright worker for {', '.join(wanted)}", work)
