@@ -63,7 +63,9 @@ async def live(request: Request, context: ContextDep, caller: Reader) -> Streami
     if count.open >= context.settings.max_streams:
         raise TooManyRequests("too many event streams are open", code="too-many-streams", headers={"Retry-After": "5"})
     headers = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
-    return StreamingResponse(overview_stream(request, context, count), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(
+        overview_stream(request, context, count, caller.id), media_type="text/event-stream", headers=headers
+    )
 
 
 @router.get("/jobs")

@@ -10,6 +10,7 @@ from service.context import Context
 from service.dashboard.rendering import render
 from service.dashboard.views.overview import overview, signature
 from service.jobs.waiting import StreamCount
+from service.tokens.repository import is_active
 
 __all__ = ["overview_stream"]
 
@@ -17,19 +18,21 @@ KEEPALIVE_SECONDS = 15.0
 LOOK_SECONDS = 1.0
 
 
-async def overview_stream(request: Request, context: Context, count: StreamCount) -> AsyncIterator[str]:
-    """Events named ``overview`` with the rendered part, whenever something that it shows has changed."""
+async def overview_stream(request: Request, context: Context, count: StreamCount, caller_id: str) -> AsyncIterator[str]:
+    """Events named ``overview`` with the rendered part, whenever what it shows has changed, while the caller's token is good."""
     count.open += 1
     try:
-        async for event in _events(request, context):
+        async for event in _events(request, context, caller_id):
             yield event
     finally:
         count.open -= 1
 
 
-async def _events(request: Request, context: Context) -> AsyncIterator[str]:
+async def _events(request: Request, context: Context, caller_id: str) -> AsyncIterator[str]:
     seen, silence = "", 0.0
     while not await request.is_disconnected():
+        if not await run_in_threadpool(context.database.read, lambda session: is_active(session, caller_id)):
+            return
         current = await run_in_threadpool(context.database.read, signature)
         if current != seen:
             seen, silence = current, 0.0

@@ -132,7 +132,7 @@ async def job_events(
     if count.open >= context.settings.max_streams:
         raise TooManyRequests("too many event streams are open", code="too-many-streams", headers={"Retry-After": "5"})
     return StreamingResponse(
-        stream(context, job_id, after, count),
+        stream(context, job_id, after, count, caller.id),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"},
     )

@@ -10,6 +10,7 @@ from service.db.models.job import ENDED
 from service.jobs import repository, views
 from service.jobs.schemas import EventView, JobView
 from service.jobs.service import find, get
+from service.tokens import repository as token_rows
 
 __all__ = ["HEARTBEAT_SECONDS", "StreamCount", "stream", "wait_for_end"]
 
@@ -35,8 +36,8 @@ async def wait_for_end(context: Context, job_id: str, seconds: float) -> JobView
         await context.bulletin.wait(job_id, min(left, context.settings.poll_seconds))
 
 
-async def stream(context: Context, job_id: str, after: int, count: StreamCount) -> AsyncIterator[bytes]:
-    """A job's events as server-sent events, from the one after ``after``, until the job has ended.
+async def stream(context: Context, job_id: str, after: int, count: StreamCount, caller_id: str) -> AsyncIterator[bytes]:
+    """A job's events as server-sent events, after number ``after``, until the job has ended or the caller's token was revoked.
 
     Ids are the events' numbers, so a client that comes back with ``Last-Event-ID`` misses nothing and gets nothing twice.
     """
@@ -46,7 +47,7 @@ async def stream(context: Context, job_id: str, after: int, count: StreamCount) 
         yield b"retry: 1000\n\n"
         quiet_since = time.monotonic()
         while True:
-            events, ended = await run_in_threadpool(_next, context, job_id, after)
+            events, ended = await run_in_threadpool(_next, context, job_id, after, caller_id)
             for event in events:
                 yield _encode(event)
                 after = event.number
@@ -63,8 +64,10 @@ async def stream(context: Context, job_id: str, after: int, count: StreamCount) 
         count.open -= 1
 
 
-def _next(context: Context, job_id: str, after: int) -> tuple[list[EventView], bool]:
+def _next(context: Context, job_id: str, after: int, caller_id: str) -> tuple[list[EventView], bool]:
     with context.database.reading() as session:
+        if not token_rows.is_active(session, caller_id):
+            return [], True
         job = find(session, job_id)
         events = [views.event_view(event) for event in repository.events_after(session, job_id, after, PAGE)]
         return events, job.state in ENDED

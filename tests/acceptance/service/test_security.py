@@ -104,6 +104,24 @@ def test_tokens_are_made_listed_and_revoked(guarded: Any) -> None:
     assert client.delete(f"/v1/tokens/{made['id']}", headers=admin).status_code == 404
 
 
+def test_a_revoked_token_ends_the_streams_that_it_opened(guarded: Any) -> None:
+    running, secrets = guarded
+    client: httpx.Client = running.client
+    admin, tuner = bearer(secrets[Scope.ADMIN]), bearer(secrets[Scope.TUNE])
+    body = {"ir": new_ir(schedules=1, faults={0: "hang"}), "profile": "h200"}
+    job = client.post("/v1/jobs", json=body, headers=tuner).json()
+    for path in (f"/v1/jobs/{job['id']}/events", "/live"):
+        made = client.post("/v1/tokens", json={"name": "watcher", "scopes": ["read"]}, headers=admin).json()
+        with httpx.stream("GET", f"{running.url}{path}", headers=bearer(made["secret"]), timeout=20.0) as stream:
+            chunks = stream.iter_bytes()
+            assert next(chunks)
+            client.delete(f"/v1/tokens/{made['id']}", headers=admin)
+            for _ in chunks:
+                pass  # until the service ends the stream; the client's own timeout would raise
+    assert client.get(f"/v1/jobs/{job['id']}", headers=tuner).json()["state"] not in ("done", "cancelled", "failed")
+    client.post(f"/v1/jobs/{job['id']}:cancel", headers=tuner)
+
+
 def test_only_a_hash_is_kept(guarded: Any) -> None:
     running, secrets = guarded
     with running.context.database.reading() as session:
