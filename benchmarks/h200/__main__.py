@@ -279,7 +279,7 @@ def built_record(one: Built) -> dict[str, Any]:
     return record
 
 
-TILE = ("BM", "BN", "BK", "workers", "threads")
+TILE = ("BM", "BN", "BK", "workers", "threads", "parts", "flight", "panel")
 
 
 def measured_record(measured: Measured) -> dict[str, Any]:

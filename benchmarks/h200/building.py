@@ -18,6 +18,7 @@ from solver.domain import (
     KernelGraph,
     Memory,
     Pins,
+    PipelinePin,
     RolePin,
     Sync,
     WarpSchedule,
@@ -254,9 +255,9 @@ BUDGETS = {1: 240, 2: 240, 3: 160}
 def by_hand(params: dict[str, Any], graph: KernelGraph, profile: HardwareProfile) -> list[Pins]:
     """What an expert would fix of a variant, the deepest ring first.
 
-    A warpgroup for each 128 threads, one pipeline for both operands of a GEMM, and in a persistent kernel a role that stores
-    while the next tile begins; the ring as deep as shared memory allows, and one less; every register that the load warp can
-    spare to the consumers. K and V of an attention both ways: with one pipeline for both there is no wait between the
+    A warpgroup for each 128 threads, one pipeline for both operands of each product of a GEMM, and in a persistent kernel a role
+    that stores while the next tile begins; the ring as deep as shared memory allows, and one less; every register that the
+    load warp can spare to the consumers. K and V of an attention both ways: with one pipeline for both there is no wait between the
     exponentials and the second product, with two V may arrive later.
     """
     warpgroups = int(params.get("threads", 256)) // 128
@@ -265,8 +266,10 @@ def by_hand(params: dict[str, Any], graph: KernelGraph, profile: HardwareProfile
         RolePin("consumer", registers_per_thread=BUDGETS.get(warpgroups)),
     ]
     gemm, persistent = "BK" in params, bool(params.get("workers"))
-    ring = ("As", "Bs") if gemm else ("Ks", "Vs")
     shared = {buffer.name: buffer.bytes for buffer in graph.buffers if buffer.memory is Memory.SHARED}
+    operands = [tuple(a.buffer for a in op.reads if a.buffer in shared) for op in graph.ops if op.gemm is not None]
+    pairs = operands if gemm and len(operands) > 1 else []
+    ring = tuple(name for pair in operands for name in pair) if gemm else ("Ks", "Vs")
     one = sum(shared[name] for name in ring)
     rest = sum(shared.values()) - one + profile.integer("shared.reserved_per_block", "bytes")
     deepest = (profile.integer("shared.per_block", "bytes") - rest) // one
@@ -274,12 +277,13 @@ def by_hand(params: dict[str, Any], graph: KernelGraph, profile: HardwareProfile
         Pins(
             depths=tuple(DepthPin(name, depth) for name in ring),
             roles=(*roles, RolePin("store", registers_per_thread=24)) if persistent else tuple(roles),
+            pipelines=tuple(PipelinePin(pair) for pair in pairs),
             consumer_warpgroups=warpgroups,
             merged_pipelines=merged,
             store_role=True if persistent else None,
         )
         for depth in range(deepest, 0, -1)
-        for merged in ((True,) if gemm else (None, True))
+        for merged in ((None,) if pairs else (True,) if gemm else (None, True))
     ]
 
 

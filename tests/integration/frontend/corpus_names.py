@@ -23,7 +23,7 @@ def not_fitting() -> dict[str, str]:
     return {k.id: str(v.value) for k, v in pairs if isinstance(k, ast.Name) and isinstance(v, ast.Constant)}
 
 
-EXAMPLES = [*(f"example_gemm_{i}" for i in range(7)), *(f"example_attention_{i}" for i in range(3))]
+EXAMPLES = [*(f"example_gemm_{i}" for i in range(12)), *(f"example_attention_{i}" for i in range(3))]
 
 
 def _assigned(name: str) -> list[ast.expr]:

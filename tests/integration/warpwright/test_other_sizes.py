@@ -11,7 +11,8 @@ from warpwright.kernel_file import read_kernel_file
 from warpwright.solving import solve_kernel
 
 ROOT = Path(__file__).resolve().parents[3]
-ONE_VARIANT = {"BM": 128, "BN": 128, "BK": 64, "threads": 256, "workers": 0}
+TILE = {"BM": 128, "BN": 128, "BK": 64, "threads": 256}
+ONE_VARIANT = TILE | {"stages": 3, "workers": 0, "parts": 0, "flight": 1, "panel": 8}
 
 
 def test_the_gemm_examples_schedule_holds_at_its_other_size() -> None:
