@@ -1,12 +1,15 @@
 """The committed OpenAPI document: ``python -m service.openapi`` writes it, a test fails when it is out of date."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
 
 from service.problems import MEDIA_TYPE, Problem
+from service.tokens.access import Needs
 
 __all__ = ["PATH", "describe", "main", "text"]
 
@@ -19,7 +22,7 @@ def describe(app: FastAPI) -> None:
 
     def described() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _with_problems(plain())
+            app.openapi_schema = _with_scopes(_with_problems(plain()), _scopes(app))
         return app.openapi_schema
 
     app.openapi = described  # type: ignore[method-assign]  # the framework's documented way to extend the document
@@ -34,13 +37,32 @@ def _with_problems(described: dict[str, Any]) -> dict[str, Any]:
         "token": {"type": "http", "scheme": "bearer", "description": "Not needed on loopback."}
     }
     problem = {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
-    for path, operations in described["paths"].items():
+    for operations in described["paths"].values():
         for operation in operations.values():
             operation["responses"].pop("422", None)
             operation["responses"]["4XX"] = {"description": "A problem document: the request is refused.", **problem}
             operation["responses"]["503"] = {"description": "A problem document: try again later.", **problem}
-            operation["security"] = [] if path in ("/healthz", "/readyz") else [{}, {"token": []}]
     return described
+
+
+def _with_scopes(described: dict[str, Any], scopes: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """Says of each operation what its token must allow; on loopback none is needed."""
+    for path, operations in described["paths"].items():
+        for method, operation in operations.items():
+            scope = operation.pop("x-scope", None) or scopes.get((path, method))
+            operation["security"] = [{}, {"token": [scope]}] if scope else []
+    return described
+
+
+def _scopes(app: FastAPI) -> dict[tuple[str, str], str]:
+    """Scopes by path and method, from the very dependencies that ask for them."""
+    return {
+        (str(found.path), method.lower()): need.call.scope.value
+        for found in iter_route_contexts(app.routes)
+        for need in getattr(getattr(found, "dependant", None), "dependencies", ())
+        if isinstance(need.call, Needs)
+        for method in found.methods or ()
+    }
 
 
 def text() -> str:

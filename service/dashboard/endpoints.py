@@ -116,13 +116,15 @@ def jobs_action(
 ) -> Response:
     """Cancels or deletes the chosen jobs; those in a state that does not allow it are left as they are, and counted."""
     action, changed, left = form.text("action"), 0, 0
+    everyone = Scope.ADMIN in caller.scopes
     for job_id in form.all("job"):
         with context.database.reading() as session:
-            ended = jobs.find(session, job_id).ended_at is not None
+            job = jobs.find(session, job_id)
+            ended, owner = job.ended_at is not None, job.owner
         if action == "cancel" and not ended:
-            jobs.cancel(context, job_id, owner=caller.id, everyone=Scope.ADMIN in caller.scopes)
-        elif action == "delete" and ended:
-            jobs.delete(context, job_id)
+            jobs.cancel(context, job_id, owner=caller.id, everyone=everyone)
+        elif action == "delete" and ended and (everyone or owner == caller.id):
+            jobs.delete(context, job_id, owner=caller.id, everyone=everyone)
         else:
             left += 1
             continue

@@ -100,8 +100,8 @@ async def tell_job(job_id: str, results: dict[str, Any], context: ContextDep, ca
 
 @router.delete("/{job_id}", status_code=204)
 def delete_job(job_id: str, context: ContextDep, caller: TuneCaller) -> None:
-    """Remove an ended job with its candidates and events."""
-    service.delete(context, job_id)
+    """Remove an ended job with its candidates and events: one's own, or as an administrator any."""
+    service.delete(context, job_id, owner=caller.id, everyone=Scope.ADMIN in caller.scopes)
 
 
 @router.get(

@@ -7,7 +7,7 @@ from service.db import ReadSession, WriteSession
 from service.db.base import now
 from service.db.models import Interest, Job, JobState
 from service.db.models.job import ENDED
-from service.errors import Conflict, NotFound
+from service.errors import Conflict, Forbidden, NotFound
 from service.jobs import repository, views
 from service.jobs.schemas import JobView
 
@@ -74,15 +74,20 @@ def request_cancel(session: WriteSession, job: Job) -> None:
     session.refresh(job)
 
 
-def delete(context: Context, job_id: str) -> None:
+def delete(context: Context, job_id: str, *, owner: str, everyone: bool = False) -> None:
     """Remove an ended job and all its rows; its artifacts go with the next collection.
 
     Raises:
         Conflict: ``job-not-ended``.
+        Forbidden: ``job-not-yours``; the caller is neither its owner nor one who may speak for ``everyone``.
     """
 
     def work(session: WriteSession) -> None:
         job = find(session, job_id)
+        if not everyone and job.owner != owner:
+            raise Forbidden(
+                "the job is another token's; its owner or an administrator may remove it", code="job-not-yours"
+            )
         if job.state not in ENDED:
             raise Conflict("cancel the job first", code="job-not-ended")
         session.delete(job)

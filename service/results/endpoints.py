@@ -27,7 +27,7 @@ from service.tokens.schemas import Scope
 router = APIRouter(prefix="/v1", tags=["results"], route_class=StrictRoute)
 
 
-@router.post("/results:lookup", response_model=LookupAnswer)
+@router.post("/results:lookup", response_model=LookupAnswer, openapi_extra={"x-scope": Scope.READ.value})
 async def lookup(body: LookupRequest, request: Request) -> Response:
     """The best verified result of a kernel on a device, or why there is none: nearest entries and what differs."""
     await require(request, Scope.READ)

@@ -9,7 +9,7 @@ from service.errors import Forbidden, Unauthorized
 from service.tokens.schemas import Scope
 from service.tokens.service import ANONYMOUS, Caller, TokenCheck
 
-__all__ = ["AdminCaller", "ReadCaller", "TuneCaller", "WorkCaller", "require"]
+__all__ = ["AdminCaller", "Needs", "ReadCaller", "TuneCaller", "WorkCaller", "require"]
 
 
 async def _caller(request: Request) -> Caller:
@@ -34,17 +34,20 @@ async def require(request: Request, scope: Scope) -> Caller:
     return caller
 
 
-class _Needs:
+class Needs:
+    """A dependency: the caller, who must have a scope. The OpenAPI document reads it from here."""
+
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
 
     async def __call__(self, caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+        """The caller."""
         if self.scope not in caller.scopes:
             raise Forbidden(f"this needs a token with the scope '{self.scope.value}'")
         return caller
 
 
-ReadCaller = Annotated[Caller, Depends(_Needs(Scope.READ))]
-TuneCaller = Annotated[Caller, Depends(_Needs(Scope.TUNE))]
-WorkCaller = Annotated[Caller, Depends(_Needs(Scope.WORK))]
-AdminCaller = Annotated[Caller, Depends(_Needs(Scope.ADMIN))]
+ReadCaller = Annotated[Caller, Depends(Needs(Scope.READ))]
+TuneCaller = Annotated[Caller, Depends(Needs(Scope.TUNE))]
+WorkCaller = Annotated[Caller, Depends(Needs(Scope.WORK))]
+AdminCaller = Annotated[Caller, Depends(Needs(Scope.ADMIN))]
