@@ -151,8 +151,9 @@ def _start(settings: Settings, toolchain: Toolchain | None) -> Context:
         raise Unavailable(f"{where} does not answer: {error.orig}", code="database-away") from error
     if settings.tokens_required and database.read(token_rows.active_count) == 0:
         database.close()
+        way_out = "unset WARPWRIGHT_REQUIRE_TOKENS" if settings.require_tokens else "bind to 127.0.0.1"
         raise TokensMissing(
-            f"listening on {settings.host} needs a token: make one with 'warpwright token create', or bind to 127.0.0.1"
+            f"listening on {settings.host} needs a token here: make one with 'warpwright token create', or {way_out}"
         )
     store = ArtifactStore(settings.artifacts, sync=settings.slow_artifact_sync)
     bulletin = Bulletin()

@@ -33,6 +33,7 @@ REQUESTS = Counter("warpwright_http_requests", "Answered requests.", ["method", 
 SECONDS = Histogram("warpwright_http_seconds", "Time to the first byte of an answer.", ["route"])
 _TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 """W3C Trace Context: version ff and ids of zeros are invalid and ignored."""
+_OF_PROXIES = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"})
 
 
 class Edge:
@@ -97,6 +98,10 @@ class Edge:
             return BadRequest("without tokens we answer to the loopback name only", code="host-not-allowed")
         if self._check_host and not _origin_is_ours(headers.get(b"origin")):
             return BadRequest("without tokens no other site's page may call us", code="origin-not-allowed")
+        if self._check_host and not headers.keys().isdisjoint(_OF_PROXIES):
+            # A proxy of this machine speaks for the whole network, and may call us by the loopback name.
+            message = "this came through a proxy: set WARPWRIGHT_REQUIRE_TOKENS, then callers show a token"
+            return BadRequest(message, code="proxy-not-allowed")
         return None
 
 

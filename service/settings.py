@@ -52,6 +52,8 @@ class Settings:
     """SQLAlchemy URL; empty: SQLite in the data folder."""
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
+    require_tokens: bool = False
+    """Also on loopback: for a service behind a proxy of this machine, whose callers come from anywhere."""
     toolchain: str = "children"
     """``children``: the real one. ``stand_in``, ``stand_in_device``, ``stand_in_children`` (every step a task of the engine):
     the deterministic one of tests."""
@@ -124,7 +126,7 @@ class Settings:
     @property
     def tokens_required(self) -> bool:
         """Whether requests need a token: always, unless we are reachable from this machine only."""
-        return not is_loopback(self.host)
+        return self.require_tokens or not is_loopback(self.host)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":

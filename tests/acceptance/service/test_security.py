@@ -39,8 +39,9 @@ def bearer(secret: str) -> dict[str, str]:
     return {"authorization": f"Bearer {secret}"}
 
 
-def test_without_tokens_it_refuses_to_be_reachable(tmp_path: Any) -> None:
-    app = create_app(settings_for(tmp_path, host="0.0.0.0"), toolchain=StandInToolchain())
+@pytest.mark.parametrize("guard", [{"host": "0.0.0.0"}, {"require_tokens": True}])
+def test_without_tokens_it_refuses_to_be_reachable(tmp_path: Any, guard: dict[str, Any]) -> None:
+    app = create_app(settings_for(tmp_path, **guard), toolchain=StandInToolchain())
 
     async def begin() -> None:
         async with app.router.lifespan_context(app):
@@ -48,6 +49,27 @@ def test_without_tokens_it_refuses_to_be_reachable(tmp_path: Any) -> None:
 
     with pytest.raises(TokensMissing):
         asyncio.run(begin())
+
+
+@pytest.mark.parametrize("header", ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"])
+def test_without_tokens_nobody_comes_through_a_proxy(shared_on_sqlite: RunningService, header: str) -> None:
+    refused = shared_on_sqlite.client.get("/v1/jobs", headers={header: "203.0.113.7"})
+    assert (refused.status_code, refused.json()["code"]) == (400, "proxy-not-allowed")
+    assert "WARPWRIGHT_REQUIRE_TOKENS" in refused.json()["detail"]
+
+
+def test_behind_a_proxy_on_loopback_a_token_is_needed_and_any_name_is_answered(tmp_path: Any) -> None:
+    settings = settings_for(tmp_path, require_tokens=True)
+    database = Database(settings.url)
+    upgrade(database)
+    secret = database.write(lambda session: create(session, "all", [Scope.READ])[1])
+    database.close()
+    through = {"host": "warpwright.example", "x-forwarded-for": "203.0.113.7"}
+    with RunningService(settings, toolchain=StandInToolchain()) as running:
+        refused = running.client.get("/v1/jobs", headers=through)
+        assert (refused.status_code, refused.json()["code"]) == (401, "token-required")
+        assert running.client.get("/v1/jobs", headers=through | bearer(secret)).status_code == 200
+        assert running.client.get("/v1/jobs").status_code == 401
 
 
 @pytest.mark.parametrize(
