@@ -257,8 +257,8 @@ def by_hand(params: dict[str, Any], graph: KernelGraph, profile: HardwareProfile
 
     A warpgroup for each 128 threads, one pipeline for both operands of each product of a GEMM, and in a persistent kernel a role
     that stores while the next tile begins; the ring as deep as shared memory allows, and one less; every register that the
-    load warp can spare to the consumers. K and V of an attention both ways: with one pipeline for both there is no wait between the
-    exponentials and the second product, with two V may arrive later.
+    load warp can spare to the consumers. K and V of an attention both ways: with one pipeline for both there is no wait
+    between the exponentials and the second product, with two V may arrive later.
     """
     warpgroups = int(params.get("threads", 256)) // 128
     roles = [

@@ -40,6 +40,7 @@ from solver.verify import verify
 __all__ = ["Variant", "propose", "propose_family"]
 
 Variant = tuple[Mapping[str, object], KernelGraph]
+_Program = tuple[int, int, bool, tuple[tuple[str, ...], ...], bool, bool]
 
 REFINED = 4
 """Groups of structures (variant and width) whose neighbourhood is looked at."""
@@ -68,10 +69,11 @@ class _Ranked:
         return (self.variant, self.structure.warpgroups, self.structure.overlapped)
 
     @property
-    def program(self) -> tuple[int, int, bool, bool, bool]:
+    def program(self) -> _Program:
         """What the roles do and where they wait; depths and registers are left out."""
         structure = self.structure
-        return (self.variant, structure.warpgroups, structure.merged, structure.store_role, structure.overlapped)
+        pipelines = (structure.merged, structure.grouped)
+        return (self.variant, structure.warpgroups, *pipelines, structure.store_role, structure.overlapped)
 
 
 def propose(
@@ -237,7 +239,7 @@ def _diverse(ranked: Sequence[_Ranked], count: int) -> list[_Ranked]:
 
     It errs for whole groups too: more than a third of ``count`` from one group come last.
     """
-    waiting: dict[tuple[int, int, bool, bool, bool], list[_Ranked]] = {}
+    waiting: dict[_Program, list[_Ranked]] = {}
     for place in ranked:
         waiting.setdefault(place.program, []).append(place)
     queue = [
@@ -259,7 +261,9 @@ def _respects(structure: Structure, pins: Pins) -> bool:
     """Whether a structure keeps the user's pins, as far as it can tell; the solver has the last word."""
     if pins.consumer_warpgroups not in (None, structure.warpgroups):
         return False
-    if pins.store_role not in (None, structure.store_role) or pins.merged_pipelines not in (None, structure.merged):
+    if pins.store_role not in (None, structure.store_role):
+        return False
+    if pins.merged_pipelines is not None and (structure.grouped or pins.merged_pipelines is not structure.merged):
         return False
     if pins.software_pipelining not in (None, structure.overlapped):
         return False

@@ -52,12 +52,16 @@ def sketch(space: Space, structure: Structure, problem: WarpProblem) -> WarpSche
 def _groups(channels: tuple[Channel, ...], structure: Structure) -> list[list[Channel]]:
     """Channels that share a pipeline: merged ones have the same two roles and the same loop, whoever reads them.
 
-    K and V of an attention may share one: the second product then needs no wait of its own behind the exponentials.
+    K and V of an attention may share one: the second product then needs no wait of its own behind the exponentials. With a
+    pipeline for each product of a loop, a release need not wait for the others'.
     """
     depths = dict(structure.depths)
+    group = {name: names for names in structure.grouped for name in names}
     found: dict[tuple[object, ...], list[Channel]] = {}
     for channel in channels:
-        merges = structure.merged and channel.scope != ROOT and channel.buffer in depths and not channel.encloses
+        loaded = channel.scope != ROOT and channel.buffer in depths and not channel.encloses
+        merges = loaded and (structure.merged or channel.buffer in group)
         key = (channel.scope, channel.producer, channel.consumer) if merges else (channel.buffer, channel.scope)
+        key = (*key, group.get(channel.buffer)) if merges else key
         found.setdefault(key, []).append(channel)
     return list(found.values())

@@ -15,6 +15,7 @@ from solver.domain import (
     Memory,
     OpKind,
     Pins,
+    PipelinePin,
     RolePin,
     ScopeKind,
 )
@@ -39,6 +40,8 @@ class Structure:
     load_registers: int
     consumer_registers: int
     overlapped: bool = False
+    grouped: tuple[tuple[str, ...], ...] = ()
+    """Buffers that share a pipeline, group by group; empty when ``merged`` says it for all."""
 
     def depth(self, buffer: str) -> int:
         """Versions of a buffer; 1 when it is not loaded in a loop."""
@@ -56,7 +59,8 @@ class Structure:
             depths=tuple(DepthPin(name, depth) for name, depth in self.depths),
             consumer_warpgroups=self.warpgroups,
             store_role=self.store_role,
-            merged_pipelines=self.merged,
+            pipelines=tuple(PipelinePin(names) for names in self.grouped),
+            merged_pipelines=None if self.grouped else self.merged,
             software_pipelining=self.overlapped,
         )
 
@@ -65,7 +69,7 @@ class Structure:
         registers = f"{self.load_registers}/{self.consumer_registers}" if self.consumer_registers else "as launched"
         return {
             "consumer_warpgroups": str(self.warpgroups),
-            "pipelines": "merged" if self.merged else "separate",
+            "pipelines": "one a product" if self.grouped else "merged" if self.merged else "separate",
             "depth": ",".join(f"{name}={depth}" for name, depth in self.depths),
             "store": "own role" if self.store_role else "consumer",
             "registers": registers,
@@ -84,6 +88,8 @@ class Space:
     can_merge: bool
     can_store: bool
     can_overlap: bool
+    operands: tuple[tuple[str, ...], ...] = ()
+    """Loaded buffers that the same operations read, where there are several such groups: a pipeline for each is a choice."""
 
     def bytes_of(self, structure: Structure) -> int:
         """Shared memory of the structure, without barriers."""
@@ -117,6 +123,10 @@ class Space:
             yield replace(structure, store_role=True)
         if self.can_merge and self.can_store:
             yield replace(structure, merged=True, store_role=True)
+        if self.operands:
+            yield replace(structure, merged=False, grouped=self.operands)
+        if self.operands and self.can_store:
+            yield replace(structure, merged=False, grouped=self.operands, store_role=True)
         for load, consumer in register_splits(profile, structure.warpgroups)[1:]:
             yield replace(structure, load_registers=load, consumer_registers=consumer)
         deeper = replace(structure, depths=tuple((name, depth + 1) for name, depth in structure.depths))
@@ -156,7 +166,19 @@ def space_of(graph: KernelGraph, plain: Collection[str] = ()) -> Space:
         can_merge=any(len(names) > 1 for names in loaded.values()),
         can_store=any(op.kind is OpKind.TMA_STORE for op in graph.ops),
         can_overlap=any(count > 1 for count in products.values()),
+        operands=_operands(graph, loaded),
     )
+
+
+def _operands(graph: KernelGraph, loaded: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Groups of loaded buffers with the same readers; none when they would be one pipeline for all or one for each."""
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for scope, names in loaded.items():
+        for name in names:
+            readers = tuple(op.id for op in graph.ops if name in {access.buffer for access in op.reads})
+            groups.setdefault((scope, readers), []).append(name)
+    shared = tuple(tuple(names) for names in groups.values() if len(names) > 1)
+    return shared if len(groups) > len(loaded) else ()
 
 
 def register_splits(profile: HardwareProfile, consumer_warpgroups: int) -> list[tuple[int, int]]:

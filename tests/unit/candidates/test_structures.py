@@ -12,6 +12,7 @@ from solver.domain import DepthPin, Issue, KernelGraph, Op, OpKind, OpRef, Pins
 from solver.problem import close_problem
 from solver.profiles import load_profile
 from solver.verify import verify
+from tests import kernels
 
 H200 = load_profile("h200")
 
@@ -48,6 +49,21 @@ def test_tiles_of_one_loop_can_share_a_barrier_whether_one_product_reads_them_or
     schedule = sketch(space, merged, close_problem(graph, H200))
     assert ("Ks", "Vs") in [pipeline.buffers for pipeline in schedule.pipelines]
     assert verify(graph, H200, schedule) == ()
+
+
+def test_each_product_of_a_loop_can_have_a_pipeline_of_its_own_for_its_operands() -> None:
+    """So the first one's tiles are free while the second one is in flight; one pipeline for all waits for both."""
+    graph = kernels.gemm_in_pairs()
+    found = {c.structure["pipelines"]: c for c in propose(graph, H200, count=4).candidates}
+    assert [(p.name, p.buffers, p.depth) for p in found["one a product"].schedule.pipelines] == [
+        ("as_bs", ("As", "Bs"), 2),
+        ("at_bt", ("At", "Bt"), 2),
+    ]
+    for pinned in (True, False):
+        kept = propose(graph, H200, count=2, pins=Pins(merged_pipelines=pinned)).candidates
+        assert {c.structure["pipelines"] for c in kept} == {"merged" if pinned else "separate"}
+    assert space_of(gemm_graph(4096, 4096, 4096, 128, 256, 64, 3, 2)).operands == ()
+    assert space_of(attention_graph(4, 16, 8192, 128, 192, 128, 2, 3)).operands == ()
 
 
 def test_a_sketch_frees_the_tiles_of_a_product_in_flight_only_after_its_wait() -> None:
