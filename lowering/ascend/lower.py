@@ -17,6 +17,7 @@ from tilelang.jit.adapter.wrapper import TLWrapper
 from lowering.ascend.layout import Layout
 from lowering.ascend.session import Answerer, answering
 from lowering.ascend.structure import claimed_storages, read_layout
+from lowering.compile.empty_loops import guard_empty_loops
 from solver.domain import NotApplicable, WarpwrightError
 
 __all__ = ["LoweringFailed", "Watched", "lower_watched"]
@@ -61,6 +62,7 @@ def lower_watched(
         LoweringFailed: TileLang refuses the kernel.
         WarpwrightError: whatever the answerer raised.
     """
+    function = guard_empty_loops(function)
     watched = Watched()
     explicit = claimed_storages(function)
     watcher = _watcher(watched, explicit, on_layout)

@@ -12,6 +12,7 @@ from tilelang.jit.adapter.wrapper import TLWrapper
 from tvm import IRModule, ir, tirx, transform
 from tvm.target import Target
 
+from lowering.compile.empty_loops import guard_empty_loops
 from lowering.compile.result import Argument, Variant
 from solver.domain.errors import DocumentError, NotApplicable
 
@@ -62,6 +63,7 @@ def lower(function: tirx.PrimFunc, arch: str, variant: Variant) -> Lowered:
     """
     target = Target({"kind": "cuda", "arch": arch})
     config = PASS_CONFIGS[variant]
+    function = guard_empty_loops(function)
     with transform.PassContext(opt_level=3, config=config), target:
         artifact = tilelang.lower(function, target=target)
     functions = list(artifact.device_mod.functions.values())

@@ -19,6 +19,9 @@ __all__ = ["CudaToolchain", "ToolchainMissing", "find_cuda", "tilelang_root", "v
 
 OVERRIDE = "WARPWRIGHT_NVCC"
 
+LOWERING = "2"
+"""Of what we do to a kernel around TileLang: another number when the same schedule gives another binary than before."""
+
 
 class ToolchainMissing(WarpwrightError):
     """A vendor tool is not on this machine; the message says what to install."""
@@ -94,10 +97,10 @@ def find_cuda(nvcc: str | None = None) -> CudaToolchain:
 
 @lru_cache(maxsize=8)
 def versions(nvcc: Path) -> dict[str, str]:
-    """Builds that a result depends on: TileLang, its FFI, nvcc's release line."""
+    """Builds that a result depends on: TileLang, its FFI, our own lowering, nvcc's release line."""
     run = subprocess.run([str(nvcc), "--version"], capture_output=True, text=True, check=False, timeout=30)
     release = [line.strip() for line in run.stdout.splitlines() if "release" in line]
-    return {**_packages(), "nvcc": release[-1].rpartition(" ")[2] if release else "unknown"}
+    return {**_packages(), "lowering": LOWERING, "nvcc": release[-1].rpartition(" ")[2] if release else "unknown"}
 
 
 def _packages() -> dict[str, str]:

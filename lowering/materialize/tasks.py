@@ -4,6 +4,7 @@ from typing import Any
 
 from tilelang import tvm
 
+from lowering.compile.empty_loops import guard_empty_loops
 from lowering.frontend.precheck import LIMIT_BYTES, precheck
 from lowering.frontend.storage import Storages
 from lowering.frontend.tasks import load_function
@@ -26,7 +27,7 @@ def warp(payload: dict[str, Any]) -> dict[str, Any]:
     """
     ir, schedule = payload["ir"], load(WarpSchedule, payload["schedule"])
     precheck(ir, limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
-    kernel = walk_kernel(load_function(ir))
+    kernel = walk_kernel(guard_empty_loops(load_function(ir)))  # the source is compiled by its reader's own TileLang
     buffers = Storages(kernel).tvm_buffers()
     check_references(kernel, buffers, schedule)
     function = with_schedule(kernel, schedule_object(schedule, buffers))
