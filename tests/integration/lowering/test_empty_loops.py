@@ -23,7 +23,7 @@ FEWER_TILES = {"M": 1000, "N": 1544, "K": 512, "BM": 128, "BN": 256, "BK": 64, "
 
 @pytest.fixture(scope="module")
 def loops() -> dict[str, dict[str, Any]]:
-    child = [sys.executable, str(HERE / "empty_loops_child.py")]
+    child = [sys.executable, str(HERE / "kernels" / "empty_loops.py")]
     run = subprocess.run(child, capture_output=True, text=True, timeout=120, check=True, cwd=ROOT)
     answer: dict[str, dict[str, Any]] = json.loads(run.stdout)
     return answer

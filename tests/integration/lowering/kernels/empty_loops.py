@@ -27,7 +27,7 @@ EXTENTS: dict[str, Callable[[Any], Any]] = {
 
 def kernel(extent: Callable[[Any], Any]) -> Any:
     @T.prim_func
-    def main(A: T.Tensor((BLOCKS,), T.float32)):  # noqa: ANN202 - no annotation that TileLang takes
+    def main(A: T.Tensor((BLOCKS,), T.float32)):
         with T.Kernel(BLOCKS, threads=32) as b:
             for _wave in T.serial(extent(b)):
                 A[b] = A[b] + 1.0
