@@ -3,15 +3,13 @@
 Expected faults of the file come back as :class:`KernelFileError` with the user's own traceback, never ours.
 """
 
-import importlib.util
 import inspect
-import sys
-import traceback
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from warpwright.errors import KernelFileError
+from warpwright.kernel_module import guarded, user_module
 
 __all__ = ["read"]
 
@@ -28,10 +26,13 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
             ``-needs-arguments``, ``-not-a-kernel``.
     """
     path = Path(payload["path"])
-    given: dict[str, Any] = dict(payload.get("set") or {})
-    module = _run_file(path)
-    name, target = _choose(module, path, payload.get("function"))
-    speaks_for_it = name == FACTORY or payload.get("function") is None
+    with user_module(path) as module:
+        return _family(module, path, payload.get("function"), dict(payload.get("set") or {}))
+
+
+def _family(module: Mapping[str, Any], path: Path, function: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    name, target = _choose(module, path, function)
+    speaks_for_it = name == FACTORY or function is None
     families, sizes = (module.get(key) if speaks_for_it else None for key in (FAMILY, SIZES))
 
     def made(params: Mapping[str, Any]) -> str:
@@ -48,30 +49,10 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
     return {"name": _kernel_name(variants[0]["ir"], name), "variants": variants}
 
 
-def _run_file(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise KernelFileError(f"there is no file {path}", code="kernel-file-missing", place=str(path))
-    sys.path.insert(0, str(path.parent.resolve()))
-    spec = importlib.util.spec_from_file_location("warpwright_kernel_file", path)
-    if spec is None or spec.loader is None:
-        raise KernelFileError(f"{path.name} is no Python file", code="kernel-file-no-kernel", place=str(path))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    loader = spec.loader
-    _guarded(lambda: loader.exec_module(module), path)
-    return vars(module)
-
-
 def _choose(module: Mapping[str, Any], path: Path, function: str | None) -> tuple[str, Any]:
     """The object that makes the kernel: the one asked for, the family's factory, or the only kernel of the file."""
     if function is not None:
-        if function not in module:
-            raise KernelFileError(
-                f"{path.name} has no {function!r}; it has {_listed(_kernels(module))}",
-                code="kernel-file-no-kernel",
-                place=str(path),
-            )
-        return function, module[function]
+        return function, _named(module, function, path)
     if FACTORY in module and (FAMILY in module or not _is_prim_func(module[FACTORY])):
         return FACTORY, module[FACTORY]
     found = _kernels(module)
@@ -89,6 +70,26 @@ def _choose(module: Mapping[str, Any], path: Path, function: str | None) -> tupl
         code="kernel-file-several-kernels",
         place=str(path),
     )
+
+
+def _named(module: Mapping[str, Any], function: str, path: Path) -> Any:
+    """The object of this name: ``make``, or ``Layer.make`` for a method of a class."""
+    first, *rest = function.split(".")
+    found: Any = module.get(first)
+    for part in rest:
+        found = getattr(found, part, None)
+    if found is None:
+        there = _listed(_kernels(module) or _functions(module))
+        raise KernelFileError(
+            f"{path.name} has no {function!r}; it has {there}", code="kernel-file-no-kernel", place=str(path)
+        )
+    return found
+
+
+def _functions(module: Mapping[str, Any]) -> list[str]:
+    """Functions and classes that the file itself defines: one of them may be the factory that was meant."""
+    own = module.get("__name__")
+    return [name for name, value in module.items() if callable(value) and getattr(value, "__module__", None) == own]
 
 
 def _kernels(module: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,8 +145,8 @@ def _make(target: Any, params: Mapping[str, Any], path: Path, name: str) -> Any:
         raise KernelFileError(f"{name} is no kernel", code="kernel-file-not-a-kernel", place=str(path))
     _check_arguments(target, params, path, name)
     make: Callable[..., Any] = target.get_tir if _is_jit(target) else target
-    made = _guarded(lambda: make(**params), path)
-    return _guarded(made.get_tir, path) if _is_jit(made) else made
+    made = guarded(lambda: make(**params), path)
+    return guarded(made.get_tir, path) if _is_jit(made) else made
 
 
 def _check_arguments(target: Any, params: Mapping[str, Any], path: Path, name: str) -> None:
@@ -179,25 +180,6 @@ def _kernel_name(ir: str, fallback: str) -> str:
     attributes = tvm.ir.load_json(ir).attrs
     symbol = attributes.get("global_symbol") if attributes is not None else None
     return str(symbol) if symbol is not None else fallback
-
-
-def _guarded(run: Callable[[], Any], path: Path) -> Any:
-    """Runs the user's code; whatever it raises becomes an error that shows the user's own lines only."""
-    try:
-        return run()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - the user's code may raise anything, SystemExit included
-        frames = traceback.extract_tb(error.__traceback__)
-        mine = [frame for frame in frames if Path(frame.filename).resolve().parent == path.resolve().parent]
-        shown = traceback.StackSummary.from_list(mine or frames[-3:]).format()
-        line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else (mine[-1].lineno if mine else None)
-        summary = "".join(traceback.format_exception_only(error)).strip()
-        raise KernelFileError(
-            f"{path.name} raised {summary}\n{''.join(shown).rstrip()}".rstrip(),
-            code="kernel-file-raised",
-            place=f"{path}:{line}" if line else str(path),
-        ) from None
 
 
 def _is_prim_func(value: Any) -> bool:

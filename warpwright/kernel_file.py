@@ -7,6 +7,7 @@ optional ``VARIANTS`` list of parameter sets, the first being the default; ``@ti
 
 import json
 import os
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,19 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from lowering.children import ChildPool, Limits, Raised, Refused, Returned, TimedOut, run_task
+from lowering.children import (
+    ChildPool,
+    Crashed,
+    Limits,
+    OutOfMemory,
+    OutputExceeded,
+    Raised,
+    Refused,
+    Reply,
+    Returned,
+    TimedOut,
+    run_task,
+)
 from warpwright.errors import KernelFileError
 
 __all__ = ["KernelFile", "KernelSize", "KernelVariant", "parse_setting", "read_kernel_file"]
@@ -123,11 +136,22 @@ def _read_python(
                 f"{path.name} did not finish within {READ_SECONDS:g} s", code="kernel-file-timed-out", place=str(path)
             )
         case _:
-            raise KernelFileError(
-                f"reading {path.name} failed: {type(reply).__name__} {getattr(reply, 'message', '')}".rstrip(),
-                code="kernel-file-failed",
-                place=str(path),
-            )
+            raise KernelFileError(f"{path.name} {_ending(reply)}", code="kernel-file-failed", place=str(path))
+
+
+def _ending(reply: Reply) -> str:
+    """How the child of the user's own file ended, in words."""
+    match reply:
+        case Crashed(signal=int(number)):
+            return f"ended its process by {signal.strsignal(number) or 'signal'} ({number})"
+        case Crashed(exit_code=code):
+            return f"ended its process with exit code {code}"
+        case OutputExceeded(limit_bytes=limit):
+            return f"printed more than {limit >> 20} MiB"
+        case OutOfMemory(limit_bytes=limit):
+            return f"used more than {limit >> 30} GiB of memory"
+        case _:
+            return f"could not be read: {type(reply).__name__} {getattr(reply, 'message', '')}".rstrip()
 
 
 def _variant(entry: Mapping[str, Any]) -> KernelVariant:

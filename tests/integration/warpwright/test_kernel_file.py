@@ -173,6 +173,67 @@ def test_a_syntax_error_and_an_exit_are_the_files_fault(reader: Reader) -> None:
     assert "SystemExit" in reader.refusal("import sys\nsys.exit(3)\n").message
 
 
+def test_a_file_that_cannot_be_parsed_shows_no_line_of_the_import_machinery(reader: Reader) -> None:
+    assert "importlib" not in reader.refusal("def kernel(:\n").message
+
+
+PACKAGE_MODULE = """
+from .sizes import SIZE
+import tilelang.language as T
+
+class Layer:
+    offset = 2.0
+
+    @classmethod
+    def make(cls, *, offset=0.0):
+        @T.prim_func
+        def add(A: T.Tensor((SIZE,), T.float32), B: T.Tensor((SIZE,), T.float32)):
+            with T.Kernel(1, threads=128) as bx:
+                for i in T.Parallel(SIZE):
+                    B[i] = A[i] + T.float32(cls.offset + offset)
+        return add
+"""
+
+
+def package(folder: Path, size: int) -> Path:
+    """A package ``ops.kernels`` with a module that imports relatively."""
+    home = folder / "ops" / "kernels"
+    home.mkdir(parents=True)
+    (folder / "ops" / "__init__.py").touch()
+    (home / "__init__.py").touch()
+    (home / "sizes.py").write_text(f"SIZE = {size}\n")
+    (home / "layer.py").write_text(PACKAGE_MODULE)
+    return home / "layer.py"
+
+
+def test_a_module_of_a_package_imports_relatively_and_a_class_method_is_a_factory(
+    pool: ChildPool, tmp_path: Path
+) -> None:
+    for size, other in ((512, 1024), (1024, 512)):  # one child reads both: what the first package brought along is gone
+        path = package(tmp_path / str(size), size)
+        family = read_kernel_file(path, function="Layer.make", settings={"offset": 1.0}, pool=pool)
+        assert str(size) in family.variants[0].ir
+        assert str(other) not in family.variants[0].ir
+    with pytest.raises(KernelFileError, match=r"has no 'Layer\.build'; it has Layer") as caught:
+        read_kernel_file(path, function="Layer.build", pool=pool)
+    assert caught.value.code == "kernel-file-no-kernel"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import os; os._exit(7)", "ended its process with exit code 7"),
+        ("import os; os.kill(os.getpid(), 11)", "ended its process by Segmentation fault (11)"),
+    ],
+)
+def test_a_file_that_ends_its_process_is_told_in_words(pool: ChildPool, tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "ends.py"
+    path.write_text(text)
+    with pytest.raises(KernelFileError) as caught:
+        read_kernel_file(path, pool=pool)
+    assert caught.value.message == f"ends.py {words}"
+
+
 def test_a_function_that_gives_no_kernel_is_refused(reader: Reader) -> None:
     assert reader.refusal("def kernel():\n    return 42\n").code == "kernel-file-not-a-kernel"
 

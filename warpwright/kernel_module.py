@@ -1,0 +1,97 @@
+"""Runs a user's Python file as the module that it is, and takes it out of the process again. Runs in a child only.
+
+A file inside a package (folders with ``__init__.py``) is imported under its full name, so that relative imports work. A child
+reads one file after the other: what one file brought along must not be found by the next one.
+"""
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from warpwright.errors import KernelFileError
+
+__all__ = ["guarded", "user_module"]
+
+ALONE = "warpwright_kernel_file"
+"""Name of a file outside of any package: its own might be that of a library, such as ``gemm`` or ``torch``."""
+
+
+@contextmanager
+def user_module(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The file's names, while the context is open.
+
+    Raises:
+        KernelFileError: ``kernel-file-missing``, ``kernel-file-raised``.
+    """
+    if not path.is_file():
+        raise KernelFileError(f"there is no file {path}", code="kernel-file-missing", place=str(path))
+    root, name = _home(path.resolve())
+    before, modules = list(sys.path), set(sys.modules)
+    sys.path.insert(0, str(root))
+    if name != ALONE:
+        sys.path.append(str(path.resolve().parent))
+    try:
+        yield vars(guarded(lambda: _imported(path, name), path))
+    finally:
+        sys.path[:] = before
+        for each in [key for key in sys.modules if key not in modules and _is_users(sys.modules[key], root)]:
+            del sys.modules[each]
+        importlib.invalidate_caches()
+
+
+def guarded(run: Callable[[], Any], path: Path) -> Any:
+    """Runs the user's code; whatever it raises becomes an error that shows the user's own lines only."""
+    try:
+        return run()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the user's code may raise anything, SystemExit included
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+        root = _home(path.resolve())[0]
+        mine = [frame for frame in frames if _is_users_file(frame.filename, root)]
+        shown = traceback.StackSummary.from_list([] if isinstance(error, SyntaxError) else mine or frames[-3:]).format()
+        line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else (mine[-1].lineno if mine else None)
+        summary = "".join(traceback.format_exception_only(error)).strip()
+        raise KernelFileError(
+            f"{path.name} raised {summary}\n{''.join(shown).rstrip()}".rstrip(),
+            code="kernel-file-raised",
+            place=f"{path}:{line}" if line else str(path),
+        ) from None
+
+
+def _home(path: Path) -> tuple[Path, str]:
+    """The folder that must be on the import path, and the name under which the file is imported from there."""
+    names, folder = [path.stem], path.parent
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        names.append(folder.name)
+        folder = folder.parent
+    return (folder, ".".join(reversed(names))) if len(names) > 1 and path.stem.isidentifier() else (path.parent, ALONE)
+
+
+def _imported(path: Path, name: str) -> ModuleType:
+    if name != ALONE:
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path.name} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _is_users(module: ModuleType, root: Path) -> bool:
+    """Whether the module came from the user's files, and not from an installed library in an environment below them."""
+    file: str | None = getattr(module, "__file__", None)
+    return file is not None and _is_users_file(file, root)
+
+
+def _is_users_file(file: str, root: Path) -> bool:
+    found = Path(file).resolve()
+    return found.is_relative_to(root) and not {"site-packages", "dist-packages"} & set(found.parts)
