@@ -16,6 +16,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
+from math import isfinite
 from typing import Any
 
 from lowering.children import emit
@@ -59,6 +60,10 @@ def main(request_fd: int, reply_fd: int, lifeline_fd: int) -> int:
         sys.stderr.flush()
 
 
+_PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+"""What every record has; the rest are a line's own fields."""
+
+
 class _Lines(logging.Handler):
     """Log lines of tasks go to the parent, which knows how its process logs, with the trace of the request behind them."""
 
@@ -68,11 +73,23 @@ class _Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Send one record; a line that cannot be written is no fault of the task."""
-        line = {"level": record.levelno, "logger": record.name, "message": record.getMessage()[:LINE_CHARACTERS]}
+        line = {
+            "level": record.levelno,
+            "logger": record.name,
+            "message": record.getMessage()[:LINE_CHARACTERS],
+            "fields": {name: value for name, value in vars(record).items() if name not in _PLAIN and _simple(value)},
+        }
         with contextlib.suppress(OSError):
             write_frame(
                 self._reply_fd, {"kind": "log", **line, "trace": trace_id_of(os.environ.get("WARPWRIGHT_TRACE", ""))}
             )
+
+
+def _simple(value: object) -> bool:
+    """Whether a field may travel in a frame."""
+    if isinstance(value, float):
+        return isfinite(value)
+    return value is None or isinstance(value, int) or (isinstance(value, str) and len(value) <= LINE_CHARACTERS)
 
 
 def _hand_lines_over(reply_fd: int) -> None:

@@ -237,7 +237,8 @@ class Child:
                 if run.on_event is not None:
                     run.on_event(frame["event"])
             elif kind == "log":
-                told = {"trace": frame["trace"], "child": self.pid, "logger": frame["logger"]}
+                # A line may come from a child of the child: then its own fields name the process, and they win.
+                told = {"child": self.pid, **frame["fields"], "trace": frame["trace"], "logger": frame["logger"]}
                 log.log(int(frame["level"]), "%s", frame["message"], extra=told)
             elif kind == "returned":
                 self._drain()
