@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from lowering.children import Limits, Returned, run_task
+from lowering.children import Limits, Refused, Returned, run_task
 from lowering.compile import CompiledKernel, from_document
 from lowering.measure.result import Measured
 from lowering.measure.runner import Job, OtherSize
@@ -52,14 +52,21 @@ class Devices:
     def __init__(self, options: Sequence[dict[str, Any]] | None = None) -> None:
         self._options = options
         self._lock = threading.Lock()
-        self._found: tuple[Device, ...] | None = None
+        self._answers: dict[int, Device | None] = {}
 
     def all(self) -> tuple[Device, ...]:
-        """Every device that answers with a right canary."""
+        """Every device that answers with a right canary.
+
+        A device, or that there is none, is known for good; a probe that was killed, came late or computed wrong says neither,
+        and the next question is asked again.
+        """
         with self._lock:
-            if self._found is None:
-                self._found = tuple(self._probe())
-            return self._found
+            if self._options is None:
+                self._options = _present()
+            for number, options in enumerate(self._options):
+                if number not in self._answers:
+                    self._ask(number, options)
+            return tuple(device for _, device in sorted(self._answers.items()) if device is not None)
 
     def for_profile(self, profile: HardwareProfile) -> Device | None:
         """A device whose name and architecture are the profile's."""
@@ -86,13 +93,14 @@ class Devices:
 
         yield from streamed(session)
 
-    def _probe(self) -> Iterator[Device]:
-        for options in self._options if self._options is not None else _present():
-            reply = run_task("measure.device", {"action": "probe", "device": options}, PROBE)
-            if isinstance(reply, Returned) and reply.value.get("canary"):
-                yield Device(dict(options), reply.value["facts"])
-            else:
-                log.warning("device-not-usable", device=options, reply=type(reply).__name__)
+    def _ask(self, number: int, options: dict[str, Any]) -> None:
+        reply = run_task("measure.device", {"action": "probe", "device": options}, PROBE)
+        if isinstance(reply, Returned) and reply.value.get("canary"):
+            self._answers[number] = Device(dict(options), reply.value["facts"])
+            return
+        if isinstance(reply, Refused):
+            self._answers[number] = None
+        log.warning("device-not-usable", device=options, reply=type(reply).__name__)
 
 
 def _present() -> list[dict[str, Any]]:

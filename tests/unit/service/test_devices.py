@@ -1,0 +1,53 @@
+"""What a probe says of a device, and for how long that holds."""
+
+from typing import Any
+
+import pytest
+
+from lowering.children import Crashed, Refused, Reply, Returned, TimedOut
+from service.testing.on_engine import SIMULATED
+from service.tuning import devices as module
+from service.tuning.devices import Devices
+
+FACTS = {"name": "simulated H200", "arch": "sm_90"}
+
+
+def answered(right: bool) -> Returned:
+    return Returned({"facts": FACTS, "conditions": {}, "canary": right}, 0.1, "")
+
+
+@pytest.fixture
+def replies(monkeypatch: pytest.MonkeyPatch) -> list[Reply]:
+    """What the next probes say, in order."""
+    told: list[Reply] = []
+
+    def run_task(*_: Any) -> Reply:
+        return told.pop(0)
+
+    monkeypatch.setattr(module, "run_task", run_task)
+    return told
+
+
+@pytest.mark.parametrize("said", [Crashed(None, 9, ""), TimedOut("wall", 60.0, ""), answered(False)])
+def test_a_probe_that_says_nothing_of_the_device_is_made_again(replies: list[Reply], said: Reply) -> None:
+    """A child that was killed while it looked cost a runner its device for as long as it lived."""
+    devices = Devices([SIMULATED])
+    replies += [said, answered(True)]
+    assert devices.all() == ()
+    assert [device.facts for device in devices.all()] == [FACTS]
+
+
+@pytest.mark.parametrize("said", [answered(True), Refused("device-missing", "none", "", "DeviceMissing")])
+def test_an_answer_is_known_for_good(replies: list[Reply], said: Reply) -> None:
+    devices = Devices([SIMULATED])
+    replies.append(said)
+    assert devices.all() == devices.all()
+    assert replies == []
+
+
+def test_one_device_that_answers_late_does_not_hide_the_others(replies: list[Reply]) -> None:
+    devices = Devices([SIMULATED, {**SIMULATED, "index": 1}])
+    replies += [TimedOut("wall", 60.0, ""), answered(True)]
+    assert [device.options.get("index") for device in devices.all()] == [1]
+    replies.append(answered(True))
+    assert [device.options.get("index") for device in devices.all()] == [None, 1]
