@@ -104,6 +104,8 @@ def _parameters(target: Any, families: Any, given: Mapping[str, Any], path: Path
     """The parameter sets of the family, the user's ``--set`` on top of each, without repetitions."""
     if families is None and _is_autotune(target):
         families = target.configs() if callable(target.configs) else target.configs
+    if families is None:  # @warpwright.tuned
+        families = getattr(target, "variants", None) or None
     if families is None:
         return [dict(given)]
     merged: list[dict[str, Any]] = []

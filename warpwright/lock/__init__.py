@@ -1,6 +1,6 @@
 """The lock file: schedules with digests that a repository commits, so that a build needs no service and no search."""
 
-from warpwright.lock.building import BuiltKernel, build_locked, check_entry
+from warpwright.lock.building import BuiltKernel, build_locked, check_entry, check_toolchain
 from warpwright.lock.document import LOCK_NAME, LockEntry, merged, read_lock, write_lock
 from warpwright.lock.making import entry_of
 
@@ -10,6 +10,7 @@ __all__ = [
     "LockEntry",
     "build_locked",
     "check_entry",
+    "check_toolchain",
     "entry_of",
     "merged",
     "read_lock",

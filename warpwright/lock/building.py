@@ -19,7 +19,7 @@ from warpwright.legality import violations_of
 from warpwright.lock.document import LockEntry, read_lock
 from warpwright.toolchains import tilelang_version
 
-__all__ = ["BuiltKernel", "build_locked", "check_entry"]
+__all__ = ["BuiltKernel", "build_locked", "check_entry", "check_toolchain"]
 
 MATERIALIZE = Limits(wall_seconds=120.0)
 COMPILE = Limits(wall_seconds=300.0, cpu_seconds=600.0)
@@ -85,11 +85,8 @@ def check_entry(
     Raises:
         LockError: ``lock-toolchain``, ``lock-profile``, ``lock-variant``, ``lock-ir`` or ``lock-illegal``.
     """
+    check_toolchain(entry)
     place = f"{entry.file} for {entry.profile}"
-    if entry.toolchain != tilelang_version():
-        raise LockError(
-            f"locked with {entry.toolchain}, here is {tilelang_version()}", code="lock-toolchain", place=place
-        )
     profile = load_profile(entry.profile)
     if profile.digest != entry.profile_digest:
         raise LockError(f"the numbers of profile {entry.profile!r} have changed", code="lock-profile", place=place)
@@ -106,6 +103,20 @@ def check_entry(
         rules = "; ".join(f"{each.family}: {each.message}" for each in broken[:3])
         raise LockError(f"the locked schedule is illegal: {rules}", code="lock-illegal", place=place)
     return variant, profile
+
+
+def check_toolchain(entry: LockEntry) -> None:
+    """Refuses an entry that another TileLang was locked with: the same schedule may be another kernel there.
+
+    Raises:
+        LockError: ``lock-toolchain``.
+    """
+    if entry.toolchain != tilelang_version():
+        raise LockError(
+            f"locked with {entry.toolchain}, here is {tilelang_version()}",
+            code="lock-toolchain",
+            place=f"{entry.file} for {entry.profile}",
+        )
 
 
 def _build(entry: LockEntry, base: Path, out: Path, pool: ChildPool, source_only: bool) -> BuiltKernel:

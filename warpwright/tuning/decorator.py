@@ -1,27 +1,27 @@
 """The decorator. Runs in the user's own process, which has TileLang already; elsewhere compilers live in child processes.
 
-It keeps TileLang's own ``JITImpl`` and replaces its compile step: argument binding, caching and both of TileLang's modes
-(a kernel object, or immediate execution) stay TileLang's. Whatever goes wrong on our side, the compiler's default runs.
+Whatever goes wrong on our side, the compiler's default runs. TileLang is imported when a kernel is decorated.
 """
 
-import logging
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from lowering.compile.options import build_options as option_names
 from lowering.compile.options import pass_configs
-from solver.domain import HardwareProfile, documents
+from solver.domain import HardwareProfile
 from solver.profiles import load_profile
-from warpwright.tuning.sources import Choice, ClientSource, LockSource, Source
+from warpwright.tuning.places import Place, Silence
+from warpwright.tuning.sources import ClientSource, LockSource, Source
+
+if TYPE_CHECKING:
+    from warpwright.tuning.kernel import When
 
 __all__ = ["tuned"]
 
-log = logging.getLogger("warpwright.tuned")
-
-When = Literal["never", "background", "first"]
+Variants = Sequence[Mapping[str, Any]]
 
 
 def tuned(
@@ -31,16 +31,18 @@ def tuned(
     lock: str | Path | None = None,
     server: str | None = None,
     token: str | None = None,
-    tune: When = "never",
+    tune: "When" = "never",
     effort: str = "normal",
     build_options: Sequence[str] = (),
+    variants: Variants = (),
     source: Source | None = None,
     **options: Any,
 ) -> Any:
     """Runs a TileLang kernel with its best known schedule.
 
     Args:
-        function: a function that returns a ``@T.prim_func`` (or TileLang's eager style), or a ``@tilelang.jit`` object.
+        function: a function that returns a ``@T.prim_func`` (or TileLang's eager style), a ``@tilelang.jit`` or a
+            ``@tilelang.autotune`` object. The object itself stays as it is.
         profile: device; its ``arch`` is the compilation target unless ``target`` is among the options.
         lock: a lock file to look in, before anything else.
         server: a server to look in; without one and without ``lock``, the results of this machine.
@@ -50,8 +52,11 @@ def tuned(
         effort: the budget of such a tuning.
         build_options: names of options that change how the kernel rounds (``lowering.compile.options``): only results with
             the same ones are taken, and the compiler's default is built with them too.
+        variants: parameter sets of the kernel's family, the default first, as ``VARIANTS`` of a kernel file; the ``configs``
+            of ``@tilelang.autotune`` without them. A call that gives none of their parameters gets the best known variant.
         source: where to look, in place of the above.
-        options: TileLang's own (``out_idx``, ``target``, ``execution_backend``, ``pass_configs``, ...).
+        options: TileLang's own (``out_idx``, ``target``, ``execution_backend``, ``pass_configs``, ...); they replace those
+            of a ``@tilelang.jit`` object.
 
     Returns:
         A ``tilelang.jit`` object (or a decorator that makes one). Calling it never raises because a server or a lock file is
@@ -67,27 +72,36 @@ def tuned(
             tune=tune,
             effort=effort,
             build_options=build_options,
+            variants=variants,
             source=source,
             **options,
         )
     device = profile if isinstance(profile, HardwareProfile) else load_profile(profile)
     chosen = option_names(build_options, device.family, "build_options")
-    places = [source] if source is not None else _sources(lock, server, token, effort, chosen)
-    kernel = _jit(function, device, options)
+    places = (
+        [Place(source, type(source).__name__, silence=Silence())]
+        if source is not None
+        else _places(lock, server, token, effort, chosen)
+    )
+    plain, configs = _jit(function, device, options)
     if chosen:
-        kernel.pass_configs = {**(kernel.pass_configs or {}), **pass_configs(chosen)}
-    return _with_best_schedule(kernel, device, places, tune)
+        plain = replace(plain, pass_configs={**(plain.pass_configs or {}), **pass_configs(chosen)})
+    from warpwright.tuning.kernel import TunedKernel
+
+    return TunedKernel(plain, device, places, tune, (lambda: variants) if variants else configs)
 
 
-def _sources(
+def _places(
     lock: str | Path | None, server: str | None, token: str | None, effort: str, build_options: Sequence[str]
-) -> list[Source]:
-    places: list[Source] = []
+) -> list[Place]:
+    places: list[Place] = []
     if lock is not None:
-        places.append(LockSource(Path(lock), build_options=build_options))
+        places.append(
+            Place(LockSource(Path(lock), build_options=build_options), f"lock file {lock}", silence=Silence(0.0))
+        )
     if server is not None or lock is None:
-        connect = partial(_connect, server, token)
-        places.append(ClientSource(connect, effort=effort, build_options=build_options))
+        stored = ClientSource(partial(_connect, server, token), effort=effort, build_options=build_options)
+        places.append(Place(stored, f"server {server}" if server is not None else "the results of this machine"))
     return places
 
 
@@ -96,8 +110,6 @@ def _connect(server: str | None, token: str | None, tuning: bool) -> Any:
 
     if server is not None:
         return Client(server, token=token, seconds=10.0, retries=1)
-    from dataclasses import replace
-
     from service.settings import Settings
     from warpwright.embedded import embedded_client
 
@@ -105,116 +117,18 @@ def _connect(server: str | None, token: str | None, tuning: bool) -> Any:
     return embedded_client(settings if tuning else replace(settings, job_slots=0))
 
 
-def _jit(function: Any, profile: HardwareProfile, options: dict[str, Any]) -> Any:
-    """TileLang's own object for the function, with the profile's arch as its target."""
+def _jit(function: Any, profile: HardwareProfile, options: dict[str, Any]) -> tuple[Any, Callable[[], Variants]]:
+    """TileLang's own object for the function, the profile's arch its target, and the family's parameter sets."""
     import tilelang
     from tilelang.autotuner.tuner import AutoTuneImpl
     from tilelang.jit import JITImpl
 
+    configs: Any = ()
     if isinstance(function, AutoTuneImpl):
-        function = function.jit_impl
+        function, configs = function.jit_impl, function.configs
+    target = {"target": {"kind": "cuda", "arch": profile.arch}}
     if isinstance(function, JITImpl):
-        if function.target is None:
-            function.target = {"kind": "cuda", "arch": profile.arch}
-        return function
-    return tilelang.jit(**{"target": {"kind": "cuda", "arch": profile.arch}, **options})(function)
-
-
-def _with_best_schedule(kernel: Any, profile: HardwareProfile, places: list[Source], tune: When) -> Any:
-    default = kernel.compile
-
-    def compile_best(*arguments: Any, **keywords: Any) -> Any:
-        try:
-            built = _best(kernel, profile, places, tune, arguments, keywords)
-        except Exception as error:  # noqa: BLE001 - the promise: whatever fails on our side, the user's kernel runs
-            log.warning("%s: %s: %s; the compiler's default runs", _name(kernel), type(error).__name__, error)
-            built = None
-        return built if built is not None else default(*arguments, **keywords)
-
-    kernel.compile = compile_best
-    return kernel
-
-
-def _best(
-    kernel: Any,
-    profile: HardwareProfile,
-    places: list[Source],
-    tune: When,
-    arguments: tuple[Any, ...],
-    keywords: dict[str, Any],
-) -> Any:
-    """The kernel built with the best known choice; None where the compiler's default is it, or nothing is known."""
-    from tvm import ir as tvm_ir
-
-    text: str = tvm_ir.save_json(kernel.get_tir(*arguments, **keywords))
-    choice = _find(places, text, profile)
-    if choice is None and tune == "first":
-        places[-1].improve(_name(kernel), text, profile)
-        choice = _find(places, text, profile)
-    if choice is None:
-        log.info("%s: no schedule is known for %s; the compiler's default runs", _name(kernel), profile.name)
-        if tune == "background":
-            threading.Thread(target=_improve, args=(places[-1], _name(kernel), text, profile), daemon=True).start()
-        return None
-    log.info("%s: %s from %s", _name(kernel), choice.kind, choice.origin)
-    return _build(kernel, text, choice)
-
-
-def _find(places: list[Source], ir: str, profile: HardwareProfile) -> Choice | None:
-    """The first place that knows; a place that fails is passed over with a log line."""
-    for place in places:
-        try:
-            found = place.find(ir, profile)
-        except Exception as error:  # noqa: BLE001 - a server that is away must not stop the user's program
-            log.warning("%s is away: %s", type(place).__name__, error)
-            continue
-        if found is not None:
-            return found
-    return None
-
-
-def _improve(place: Source, name: str, ir: str, profile: HardwareProfile) -> None:
-    try:
-        place.improve(name, ir, profile)
-    except Exception as error:  # noqa: BLE001 - a thread of ours: its failure is a log line
-        log.warning("%s: tuning in the background failed: %s", name, error)
-
-
-def _build(kernel: Any, ir: str, choice: Choice) -> Any:
-    import tilelang
-    from tvm import ir as tvm_ir
-
-    from lowering.compile.lower import PASS_CONFIGS
-
-    if choice.kind == "default":
-        return None
-    if choice.schedule is not None:
-        ir = _materialized(ir, choice)
-    configs = {
-        name: value for kind, entry in PASS_CONFIGS.items() if kind == choice.kind for name, value in entry.items()
-    }
-    return tilelang.compile(
-        tvm_ir.load_json(ir),
-        out_idx=kernel.out_idx,
-        execution_backend=kernel.execution_backend,
-        target=kernel.target,
-        target_host=kernel.target_host,
-        verbose=kernel.verbose,
-        pass_configs={**(kernel.pass_configs or {}), **configs},
-        compile_flags=kernel.compile_flags,
-    )
-
-
-def _materialized(ir: str, choice: Choice) -> str:
-    from lowering.children import Limits, Returned, run_task
-    from warpwright.graphs import reply_error
-
-    payload = {"ir": ir, "schedule": documents.dump(choice.schedule)}
-    reply = run_task("materialize.warp", payload, Limits(wall_seconds=120.0))
-    if not isinstance(reply, Returned):
-        raise reply_error(reply, "writing the schedule")
-    return str(reply.value["ir"])
-
-
-def _name(kernel: Any) -> str:
-    return str(getattr(kernel.func, "__name__", "kernel"))
+        plain = replace(function, **{**(target if function.target is None else {}), **options})
+    else:
+        plain = tilelang.jit(**{**target, **options})(function)
+    return plain, lambda: list(configs() if callable(configs) else configs)

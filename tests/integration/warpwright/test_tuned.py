@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 
 from solver.domain import Feasible, ProvenOptimal, WarpSchedule, dumps
 from solver.profiles import load_profile
+from warpwright.errors import LockError
 from warpwright.graphs import read_kernel
 from warpwright.kernel_file import read_kernel_file
 from warpwright.lock import LockEntry, write_lock
 from warpwright.solving import solve_kernel
+from warpwright.toolchains import tilelang_version
 from warpwright.tuning import LockSource
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -48,7 +51,7 @@ def test_a_known_schedule_is_in_the_kernel(seen: dict[str, Any], schedule: WarpS
     assert f"__launch_bounds__({32 * schedule.num_warps}, 1)" in seen["source"]
 
 
-@pytest.mark.parametrize("case", ["unknown", "away", "baseline", "wrong", "background"])
+@pytest.mark.parametrize("case", ["unknown", "away", "baseline", "wrong", "background", "illegal"])
 def test_otherwise_the_default_runs(seen: dict[str, Any], case: str) -> None:
     assert seen[case] == "default"
 
@@ -68,10 +71,19 @@ def test_a_locked_choice_answers_only_for_its_build_options(schedule: WarpSchedu
     )  # fmt: skip
     lock = tmp_path / "warpwright.lock"
     write_lock(lock, [entry])
-    found = LockSource(lock, build_options=("flush_denormals",)).find(kernel.variants[0].ir, device)
+    options = ("flush_denormals",)
+    other = read_kernel_file(ROOT / "examples" / "gemm.py", settings={"M": 1024, "N": 512, "K": 512})
+    family = [other.variants[0].ir, kernel.variants[0].ir]
+    with pytest.raises(LockError, match="locked with any, here is"):
+        LockSource(lock, build_options=options).find(family[1:], device)
+    write_lock(lock, [replace(entry, toolchain=tilelang_version())])
+    found = LockSource(lock, build_options=options).find(family[1:], device)
     assert found is not None
-    assert found.schedule == schedule
-    assert LockSource(lock).find(kernel.variants[0].ir, device) is None
+    assert (found.schedule, found.variant) == (schedule, 0)
+    assert LockSource(lock).find(family[1:], device) is None
+    second = LockSource(lock, build_options=options).find(family, device)
+    assert second is not None
+    assert second.variant == 1
 
 
 def test_every_fallback_says_why(seen: dict[str, Any]) -> None:
@@ -81,3 +93,24 @@ def test_every_fallback_says_why(seen: dict[str, Any]) -> None:
 
 def test_an_unknown_kernel_is_tuned_in_the_background(seen: dict[str, Any]) -> None:
     assert seen["improved"] == 1
+
+
+def test_the_arguments_and_ways_of_tilelang_stay(seen: dict[str, Any], schedule: WarpSchedule) -> None:
+    assert seen["out_idx"] == [3]
+    assert (
+        f"__launch_bounds__({32 * schedule.num_warps}, 1)" in seen["listed"]
+    )  # par_compile takes the schedule as well
+    assert seen["debug"] == ["tilelang_jit_kernel_kernel.c", "tilelang_jit_program_kernel.py"]
+    assert seen["signature"]
+
+
+def test_the_decorated_object_stays_as_it_is(seen: dict[str, Any]) -> None:
+    assert seen["untouched"]
+
+
+def test_a_call_without_the_familys_parameters_gets_the_best_variant(seen: dict[str, Any]) -> None:
+    assert seen["family"] == ["default BM=128 BN=128", "default BM=192", "default BM=128 BN=256", "default BM=128 BN=128"]
+
+
+def test_an_illegal_schedule_is_told_and_never_built(seen: dict[str, Any]) -> None:
+    assert "the stored schedule is illegal: pipeline_depth" in seen["log"]

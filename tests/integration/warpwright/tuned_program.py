@@ -7,14 +7,18 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import tilelang
+from tilelang.jit import JITImpl
 
 from solver.domain import HardwareProfile, WarpSchedule, loads
 from warpwright import tuned
 from warpwright.tuning import Choice
+from warpwright.tuning.kernel import TunedKernel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 from gemm import kernel as gemm  # type: ignore[import-not-found]  # found through the line above
@@ -28,25 +32,69 @@ class Fixed:
     def __init__(self, choice: Choice | None = None, error: Exception | None = None) -> None:
         self.choice, self.error, self.improved = choice, error, 0
 
-    def find(self, ir: str, profile: HardwareProfile) -> Choice | None:
+    def find(self, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
         if self.error is not None:
             raise self.error
         return self.choice
 
-    def improve(self, name: str, ir: str, profile: HardwareProfile) -> None:
+    def improve(self, name: str, variants: Sequence[str], profile: HardwareProfile) -> None:
         self.improved += 1
 
 
+def autotuned(size: int, BM: int, BN: int) -> Any:
+    """Its tunable parameters have no defaults: TileLang's autotuner gives them."""
+    return gemm(M=size, N=size, K=size, BM=BM, BN=BN)
+
+
+AUTOTUNED = tilelang.autotune(configs=[{"BM": 128, "BN": 256}, {"BM": 128, "BN": 128}])(tilelang.jit(autotuned))
+COMPILE = JITImpl.compile
+FAMILY = [{"BM": 128, "BN": 256}, {"BM": 128, "BN": 128}]
+
+
+def marked_compile(kernel: Any, *arguments: Any, **keywords: Any) -> Any:
+    """TileLang's compilation, its default replaced by a marker with the parameters that it would have compiled."""
+    if isinstance(kernel, TunedKernel):
+        return " ".join(["default", *(f"{name}={value}" for name, value in keywords.items() if name not in SIZES)])
+    return COMPILE(kernel, *arguments, **keywords)
+
+
 def marked(source: Fixed, **options: Any) -> Any:
-    """The kernel under ``@tuned``, its default compilation replaced by a marker."""
-    plain = tilelang.jit(target={"kind": "cuda", "arch": "sm_90a"})(gemm)
-    plain.compile = lambda *arguments, **keywords: "default"
-    return tuned(plain, profile="h200", source=source, **options)(**SIZES)
+    """The kernel under ``@tuned``."""
+    return tuned(gemm, profile="h200", source=source, **options)(**SIZES)
+
+
+def outputs(schedule: WarpSchedule) -> dict[str, Any]:
+    """TileLang's own arguments and ways to a kernel, with and without a schedule."""
+    known = Fixed(Choice("scheduled", schedule, "test"))
+    plain = tilelang.jit(out_idx=[-1], debug_root_path=str(Path.cwd() / "debug"))(gemm)
+    kernel = tuned(plain, profile="h200", source=known, pass_configs={"tl.enable_fast_math": True})
+    (listed,) = kernel.par_compile([SIZES])
+    family = tuned(gemm, profile="h200", source=Fixed(Choice("default", None, "test", variant=1)), variants=FAMILY)
+    return {
+        "out_idx": kernel(**SIZES).out_idx,
+        "listed": listed.get_kernel_source(),
+        "debug": sorted(path.name for path in Path("debug").iterdir()),
+        "untouched": plain.target is None and plain.pass_configs is None,
+        "signature": str(kernel.signature) == str(plain.signature),
+        "family": [
+            family(**SIZES),
+            family(**SIZES, BM=192),
+            tuned(gemm, profile="h200", source=Fixed(), variants=FAMILY)(**SIZES),
+            tuned(AUTOTUNED, profile="h200", source=Fixed(Choice("default", None, "test", variant=1)))(512),
+        ],
+        "illegal": marked(Fixed(Choice("scheduled", deep(schedule), "test"))),
+    }
+
+
+def deep(schedule: WarpSchedule) -> WarpSchedule:
+    """A schedule that no device of the profile can hold."""
+    return replace(schedule, pipelines=tuple(replace(pipeline, depth=64) for pipeline in schedule.pipelines))
 
 
 def main(schedule_path: str) -> None:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     schedule = loads(WarpSchedule, Path(schedule_path).read_text())
+    JITImpl.compile = marked_compile
     wrong = WarpSchedule(schedule.num_warps, schedule.roles, schedule.pipelines, schedule.scopes[:1])
     asleep = Fixed()
     answer = {
@@ -61,7 +109,12 @@ def main(schedule_path: str) -> None:
         time.sleep(0.01)
     flushed = tuned(profile="h200", source=asleep, build_options=["flush_denormals"])(gemm)
     built = tuned(profile="h200", source=Fixed(Choice("scheduled", schedule, "test")))(gemm)(**SIZES)
-    answer |= {"improved": asleep.improved, "source": built.get_kernel_source(), "configs": flushed.pass_configs}
+    answer |= {
+        "improved": asleep.improved,
+        "source": built.get_kernel_source(),
+        "configs": flushed.pass_configs,
+        **outputs(schedule),
+    }
     print(json.dumps(answer))
 
 
