@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lowering.children import ChildPool, Limits, Returned
+from lowering.children import ChildPool, Limits, Reply, Returned
 from lowering.compile.result import CompiledKernel
 from lowering.compile.result import to_document as kernel_document
 from lowering.measure.lease import DeviceBusy, DeviceLease
@@ -36,6 +36,9 @@ LIMITS = Limits(wall_seconds=60.0, cpu_seconds=600.0, memory_bytes=64 << 30, out
 """Of one candidate: three checks, a warm-up and some dozens of runs take seconds for kernels of milliseconds."""
 
 PROBE_LIMITS = Limits(wall_seconds=120.0, memory_bytes=64 << 30)
+
+TRIES = 3
+"""Of a question whose child ended by a fault that is none of the candidate's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +181,7 @@ class _Session:
 
     def healthy(self) -> Outcome | None:
         """None when a fresh or idle child computes the canary right; why not otherwise."""
-        assert self.pool is not None
-        reply = self.pool.run("measure.device", self.payload("probe"), PROBE_LIMITS, cancel=self.cancel)
+        reply = self.ask("probe", (), PROBE_LIMITS)
         if isinstance(reply, Returned):
             self.facts = {**reply.value["facts"], "conditions": reply.value["conditions"]}
             if reply.value["canary"]:
@@ -193,10 +195,8 @@ class _Session:
 
     def candidate(self, job: Job) -> Measured:
         """One candidate in the child, whatever becomes of the child."""
-        assert self.pool is not None
         begun = time.monotonic()
-        payload = self.payload("measure", [job])
-        reply = self.pool.run("measure.device", payload, self.limits, cancel=self.cancel)
+        reply = self.ask("measure", [job], self.limits)
         if isinstance(reply, Returned):
             found = from_document(reply.value["result"])
             assert isinstance(found, Measured)
@@ -264,7 +264,7 @@ class _Session:
             memory_bytes=self.limits.memory_bytes,
             output_bytes=self.limits.output_bytes,
         )
-        reply = self.pool.run("measure.device", self.payload(action, jobs), limits, cancel=self.cancel)
+        reply = self.ask(action, jobs, limits)
         if not isinstance(reply, Returned):
             self.pool.retire()
             return None
@@ -272,10 +272,19 @@ class _Session:
         assert isinstance(found, Rounds)
         return found
 
-    def payload(self, action: str, jobs: Sequence[Job] = ()) -> dict[str, Any]:
-        return {
+    def ask(self, action: str, jobs: Sequence[Job], limits: Limits) -> Reply:
+        """What the child says; asked again, with a limit, where the child ended by a fault of ours: somebody killed it."""
+        assert self.pool is not None
+        payload = {
             "device": self.device,
             "action": action,
             "protocol": self.protocol.name,
             "jobs": [job_document(job) for job in jobs],
         }
+        for left in reversed(range(TRIES)):
+            reply = self.pool.run("measure.device", payload, limits, cancel=self.cancel)
+            outcome = of_reply(reply, "measure")
+            if outcome is None or outcome.kind is not OutcomeKind.INFRASTRUCTURE or not left:
+                break
+            self.pool.retire()
+        return reply

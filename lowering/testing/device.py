@@ -5,7 +5,8 @@ begins with ``MAGIC``, its behaviour as JSON behind it: so it travels to a worke
 
 ``ns``        base time of a launch              ``noise``   relative spread of times (default 0)
 ``wrong``     value, corner, nan, left, right (writes one half only), late (right for ten launches)
-``fault``     refused, illegal, lost, hang, segfault   ``load_seconds``  time that loading takes (default 0)
+``fault``     refused, illegal, lost, hang, segfault, killed (as by somebody outside; with a file ``once``, the first time only)
+``load_seconds``  time that loading takes (default 0)
 Of the device: ``foreign`` processes seen, ``drift`` relative slow-down per launch, ``canary`` (ok, wrong, hang), ``arch``,
 ``floor`` none. Values are computed from the seed, so reference and candidate agree unless told otherwise.
 """
@@ -13,7 +14,9 @@ Of the device: ``foreign`` processes seen, ``drift`` relative slow-down per laun
 import ctypes
 import json
 import math
+import os
 import random
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -131,6 +134,10 @@ class SimulatedDevice:
             time.sleep(3600)
         elif fault == "segfault":
             ctypes.string_at(0)
+        elif fault == "killed" and not (once := Path(kernel.script.get("once", "/"))).is_file():
+            if once != Path("/"):
+                once.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
         buffers.output = _spoilt(_right(buffers.seed), buffers.output, kernel)
 
     def synchronize(self) -> None:

@@ -3,6 +3,7 @@
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,6 +108,19 @@ def test_a_lost_device_is_nobodys_fault_and_a_fresh_process_may_find_it_again() 
     assert kinds(report) == {"unlucky": OutcomeKind.DEVICE_LOST, "next": OutcomeKind.MEASURED}
     assert report.result("unlucky").outcome.retried
     assert not report.result("unlucky").outcome.remembered
+
+
+def test_a_child_that_somebody_killed_is_asked_again(tmp_path: Path) -> None:
+    """A chaos run left one candidate of six without a time: its child had been killed, and the session went on."""
+    once = {"fault": "killed", "once": str(tmp_path / "once")}
+    report = session({"unlucky": {"ns": 900, **once}, "always": {"fault": "killed"}, "next": {"ns": 1000}})
+    assert kinds(report) == {
+        "unlucky": OutcomeKind.MEASURED,
+        "always": OutcomeKind.INFRASTRUCTURE,
+        "next": OutcomeKind.MEASURED,
+    }
+    assert not report.result("always").outcome.remembered
+    assert report.winner == "unlucky"
 
 
 def test_a_device_that_fails_the_canary_measures_nothing() -> None:
