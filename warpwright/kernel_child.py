@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.errors import KernelFileError
-from warpwright.kernel_module import guarded, user_module
+from warpwright.kernel_module import guarded, user_files, user_module
 
 __all__ = ["read"]
 
@@ -19,7 +19,8 @@ SIZES = "CHECK_SIZES"
 
 
 def read(payload: dict[str, Any]) -> dict[str, Any]:
-    """``{"path", "function", "set"}`` to ``{"name", "variants": [{"params", "ir", "sizes"}]}``; the first variant is the default.
+    """``{"path", "function", "set"}`` to ``{"name", "variants": [{"params", "ir", "sizes"}], "files"}``; the first
+    variant is the default.
 
     Raises:
         KernelFileError: codes ``kernel-file-missing``, ``-raised``, ``-no-kernel``, ``-several-kernels``,
@@ -27,7 +28,8 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
     """
     path = Path(payload["path"])
     with user_module(path) as module:
-        return _family(module, path, payload.get("function"), dict(payload.get("set") or {}))
+        family = _family(module, path, payload.get("function"), dict(payload.get("set") or {}))
+        return {**family, "files": user_files(path)}
 
 
 def _family(module: Mapping[str, Any], path: Path, function: str | None, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,6 +60,8 @@ class KernelFile:
 
     name: str
     variants: tuple[KernelVariant, ...]
+    files: tuple[str, ...] = ()
+    """What it was read from, absolute: the file, and for Python those that it imported from the same project."""
 
 
 def read_kernel_file(
@@ -111,7 +113,7 @@ def _read_ir(path: Path) -> KernelFile:
         json.loads(text)
     except (ValueError, RecursionError) as error:
         raise KernelFileError(f"{path.name} is not JSON: {error}", code="ir-not-json", place=str(path)) from error
-    return KernelFile(path.stem, (KernelVariant(text),))
+    return KernelFile(path.stem, (KernelVariant(text),), (str(path.resolve()),))
 
 
 def _read_python(
@@ -122,7 +124,7 @@ def _read_python(
     reply = run_task("kernel_file.read", payload, limits, pool=pool)
     match reply:
         case Returned(value=value):
-            return KernelFile(value["name"], tuple(map(_variant, value["variants"])))
+            return KernelFile(value["name"], tuple(map(_variant, value["variants"])), tuple(value["files"]))
         case Refused(code=code, message=message, place=place):
             raise KernelFileError(message, code=code, place=place)
         case Raised(type="ModuleNotFoundError", message=message):

@@ -16,7 +16,7 @@ from typing import Any
 
 from warpwright.errors import KernelFileError
 
-__all__ = ["guarded", "user_module"]
+__all__ = ["guarded", "user_files", "user_module"]
 
 ALONE = "warpwright_kernel_file"
 """Name of a file outside of any package: its own might be that of a library, such as ``gemm`` or ``torch``."""
@@ -43,6 +43,13 @@ def user_module(path: Path) -> Iterator[Mapping[str, Any]]:
         for each in [key for key in sys.modules if key not in modules and _is_users(sys.modules[key], root)]:
             del sys.modules[each]
         importlib.invalidate_caches()
+
+
+def user_files(path: Path) -> list[str]:
+    """The files that the user's module consists of: its own, and those that it imported from the same project."""
+    root = _home(path.resolve())[0]
+    loaded = {str(Path(module.__file__).resolve()) for module in list(sys.modules.values()) if _is_users(module, root)}
+    return sorted(loaded | {str(path.resolve())})
 
 
 def guarded(run: Callable[[], Any], path: Path) -> Any:

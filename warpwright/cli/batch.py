@@ -15,7 +15,7 @@ from service.tuning.toolchain import Stop
 from warpwright.batch import batch_text
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
-from warpwright.cli.inputs import profile_of
+from warpwright.cli.inputs import profile_of, writable_file
 from warpwright.cli.tune import effort_of, stoppable
 from warpwright.client import Client
 from warpwright.errors import ServerUnreachable
@@ -48,6 +48,8 @@ def run_batch(options: BatchOptions) -> ExitCode:
         DocumentError, KernelFileError: the file cannot be read.
         ServerError: the server refused the batch.
     """
+    if options.out is not None:
+        writable_file(options.out)
     with client_of(options.server, options.token) as client, stoppable() as stop:
         batch = _submitted(client, options)
         if not options.json:

@@ -13,7 +13,7 @@ from solver.domain.errors import WarpwrightError
 from warpwright.bundles import contents_of
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
-from warpwright.cli.inputs import build_options_of, kernel_of, profile_of, read_text
+from warpwright.cli.inputs import build_options_of, kernel_of, profile_of, read_text, writable_file
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.tune import stoppable
 from warpwright.client import Client
@@ -45,6 +45,7 @@ def run_bundle(options: BundleOptions) -> ExitCode:
         WarpwrightError: nothing was built, or the file needs a profile.
         BundleError: a binary is missing or damaged.
     """
+    writable_file(options.out)
     with client_of(options.server, options.token) as client, tempfile.TemporaryDirectory() as folder:
         result = _result(client, options)
         digest = pack(options.out, contents_of(result, Path(folder)))
@@ -55,7 +56,7 @@ def run_bundle(options: BundleOptions) -> ExitCode:
 
 def _result(client: Client, options: BundleOptions) -> Result:
     file = Path(options.job_or_file)
-    if not file.exists():
+    if not file.exists() and file.suffix not in {".py", ".json"}:
         return result_of_job(client, client.job(options.job_or_file), products_of=lambda view: True)
     if options.profile is None:
         raise WarpwrightError("a kernel file needs --profile", code="profile-needed", place="--profile")
@@ -76,6 +77,7 @@ def run_measure(bundle: Path, out: Path, device: str, budget: float) -> ExitCode
         BundleError: the file is no bundle.
         WarpwrightError: ``device-unknown``.
     """
+    writable_file(out)
     with stoppable() as stop:
         text = measure_bundle(bundle, _device(device), budget_seconds=budget, cancel=stop.event, on_result=_show)
     out.write_text(text + "\n", "utf-8")

@@ -1,6 +1,8 @@
 """What commands read from the command line's files: profiles, pins, kernel files, documents."""
 
 import json
+import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,18 @@ from solver.domain import HardwareProfile, Infeasible, Pins, Schedule, Unknown, 
 from solver.domain.errors import DocumentError
 from warpwright.kernel_file import KernelFile, parse_setting, read_kernel_file
 
-__all__ = ["build_options_of", "kernel_of", "pins_of", "profile_of", "read_document", "read_text", "schedule_of"]
+__all__ = [
+    "build_options_of",
+    "kernel_of",
+    "pins_of",
+    "profile_file_of",
+    "profile_of",
+    "read_document",
+    "read_text",
+    "schedule_of",
+    "writable_file",
+    "writable_folder",
+]
 
 
 def profile_of(name_or_path: str) -> HardwareProfile:
@@ -23,6 +36,40 @@ def profile_of(name_or_path: str) -> HardwareProfile:
     from solver.profiles import load_profile
 
     return load_profile(name_or_path)
+
+
+def profile_file_of(name_or_path: str) -> Path | None:
+    """The file of a profile of the user's own; None for the name of a built-in one."""
+    return Path(name_or_path) if Path(name_or_path).suffix in {".toml", ".json"} else None
+
+
+def writable_folder(folder: Path) -> Path:
+    """The folder, made where it is missing, so that a command finds out before its work that it cannot write.
+
+    Raises:
+        DocumentError: ``output-unwritable``.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        raise DocumentError(
+            f"cannot write in {folder}: {error}", code="output-unwritable", place=str(folder)
+        ) from error
+
+
+def writable_file(file: Path) -> Path:
+    """The file, its folder made where it is missing.
+
+    Raises:
+        DocumentError: ``output-unwritable``.
+    """
+    if file.is_dir():
+        raise DocumentError(f"cannot write {file}: it is a folder", code="output-unwritable", place=str(file))
+    if not file.exists() or not os.access(file, os.W_OK):
+        writable_folder(file.parent)
+    return file
 
 
 def build_options_of(names: Sequence[str], profile: HardwareProfile) -> tuple[str, ...]:

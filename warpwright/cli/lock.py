@@ -7,12 +7,28 @@ from pathlib import Path
 from solver.domain import HardwareProfile
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
-from warpwright.cli.inputs import build_options_of, kernel_of, profile_of
+from warpwright.cli.inputs import (
+    build_options_of,
+    kernel_of,
+    profile_file_of,
+    profile_of,
+    writable_file,
+    writable_folder,
+)
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.tune import effort_of, stoppable
 from warpwright.errors import LockError
 from warpwright.kernel_file import KernelFile, parse_setting, read_kernel_file
-from warpwright.lock import BuiltKernel, LockEntry, build_locked, check_entry, entry_of, merged, read_lock, write_lock
+from warpwright.lock import (
+    BuiltKernel,
+    LockEntry,
+    build_locked,
+    check_entry,
+    entry_of,
+    read_lock,
+    update_lock,
+    write_lock,
+)
 from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
 
@@ -20,6 +36,8 @@ __all__ = ["LockOptions", "run_build", "run_lock"]
 
 STALE = frozenset({"lock-ir", "lock-profile", "lock-toolchain", "lock-variant", "lock-illegal"})
 """Differences that a new tuning can mend; a damaged lock file is not among them."""
+INTERRUPTED = frozenset({"cancelled", "interrupted"})
+"""Why a tuning stopped that somebody stopped; nobody then wants its half answer in a repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +64,37 @@ def run_lock(options: LockOptions) -> ExitCode:
         LockError: nothing usable came out, or the lock file is damaged.
     """
     profile = profile_of(options.profile)
+    if options.lock.exists():
+        read_lock(options.lock)  # a damaged one is told now, not after the tuning
+    else:
+        writable_folder(options.lock.parent)
     kernel = kernel_of(options.file, options.function, options.settings)
     result = _tuned(kernel, profile, options)
+    if result.stopped_by in INTERRUPTED:
+        sys.stderr.write(f"interrupted: {options.lock} stays as it was; what was built and measured is remembered\n")
+        return ExitCode.INTERRUPTED
     entry = entry_of(
         result, kernel, profile, file=options.file, lock=options.lock, function=options.function,
-        settings=dict(map(parse_setting, options.settings)),
+        settings=dict(map(parse_setting, options.settings)), profile_file=profile_file_of(options.profile),
     )  # fmt: skip
-    old = read_lock(options.lock) if options.lock.exists() else ()
-    write_lock(options.lock, merged(old, [entry]))
+    update_lock(options.lock, [entry])
     sys.stdout.write(f"locked {entry.kernel} for {entry.profile} ({entry.kind}, {entry.note}) in {options.lock}\n")
-    return ExitCode.OK
+    return ExitCode.PARTIAL if result.partial else ExitCode.OK
 
 
-def run_build(lock: Path, out: Path, *, locked: bool, source_only: bool) -> ExitCode:
+def run_build(lock: Path, out: Path, *, locked: bool, source_only: bool, depfile: Path | None = None) -> ExitCode:
     """Builds what the lock file names. ``locked``: any difference ends the build; else stale entries are tuned again.
 
     Raises:
         LockError: a difference, a damaged file, or an entry that does not build.
     """
+    writable_folder(out)
+    if depfile is not None:
+        writable_file(depfile)
     if not locked:
         _refresh(lock)
     with TuningProgress(lock.name) as progress:
-        built = build_locked(lock, out, source_only=source_only, progress=progress.note)
+        built = build_locked(lock, out, source_only=source_only, depfile=depfile, progress=progress.note)
     for each in built:
         sys.stdout.write(_line(each))
     return ExitCode.OK
@@ -90,13 +117,17 @@ def _refreshed(entry: LockEntry, lock: Path) -> LockEntry:
     else:
         return entry
     file = lock.resolve().parent / entry.file
-    profile = profile_of(entry.profile)
+    profile_file = lock.resolve().parent / entry.profile_file if entry.profile_file is not None else None
+    profile = profile_of(str(profile_file) if profile_file is not None else entry.profile)
     kernel = read_kernel_file(file, function=entry.function, settings=entry.settings)
     options = LockOptions(
         file, entry.profile, entry.function, (), lock, "normal", None, None, None, None, entry.build_options
     )
     result = _tuned(kernel, profile, options)
-    return entry_of(result, kernel, profile, file=file, lock=lock, function=entry.function, settings=entry.settings)
+    return entry_of(
+        result, kernel, profile, file=file, lock=lock, function=entry.function, settings=entry.settings,
+        profile_file=profile_file,
+    )  # fmt: skip
 
 
 def _tuned(kernel: KernelFile, profile: HardwareProfile, options: LockOptions) -> Result:

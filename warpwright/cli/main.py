@@ -220,11 +220,14 @@ def build(
     path: Annotated[Path, typer.Option("--lock", help="The lock file.")] = Path("warpwright.lock"),
     locked: Annotated[bool, typer.Option("--locked", help="Any difference from the lock file ends the build.")] = False,
     source_only: Annotated[bool, typer.Option("--source-only", help="CUDA source, no binary.")] = False,
+    depfile: Annotated[
+        Path | None, typer.Option("--depfile", help="Write what the build depends on, for make, ninja and CMake.")
+    ] = None,
 ) -> None:
     """Build what a lock file names: digests compared, schedules verified again, no service needed with --locked."""
     from warpwright.cli.lock import run_build
 
-    raise typer.Exit(run_build(path, out, locked=locked, source_only=source_only))
+    raise typer.Exit(run_build(path, out, locked=locked, source_only=source_only, depfile=depfile))
 
 
 @app.command()

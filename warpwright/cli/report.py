@@ -5,6 +5,7 @@ from pathlib import Path
 
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
+from warpwright.cli.inputs import writable_file
 
 __all__ = ["run_report"]
 
@@ -15,9 +16,9 @@ def run_report(job_id: str, out: Path, server: str | None, token: str | None) ->
     Raises:
         ServerError: no such job.
     """
+    writable_file(out)
     with client_of(server, token) as client:
         page = client.report(job_id)
-    out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(page, "utf-8")
     sys.stdout.write(f"wrote {out}\n")
     return ExitCode.OK

@@ -14,7 +14,7 @@ from service.tuning.toolchain import Stop
 from solver.domain.errors import WarpwrightError
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
-from warpwright.cli.inputs import build_options_of, kernel_of, pins_of, profile_of
+from warpwright.cli.inputs import build_options_of, kernel_of, pins_of, profile_of, writable_folder
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.render import print_result
 from warpwright.output import write_result
@@ -55,6 +55,8 @@ def run_tune(options: TuneOptions) -> ExitCode:
     pins = pins_of(options.pins)
     build_options = build_options_of(options.build_options, profile)
     effort = effort_of(options.effort)
+    if options.out is not None:
+        writable_folder(options.out)
     with TuningProgress(options.file.name, silent=options.json) as progress, stoppable() as stop:
         progress.note("reading the kernel")
         kernel = kernel_of(options.file, options.function, options.settings)

@@ -4,7 +4,9 @@ Needs no service, no database and no solver. A difference ends the build; it nev
 """
 
 import json
-from collections.abc import Callable
+import os
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,13 @@ from solver.domain import HardwareProfile, WarpSchedule, digest_text, documents
 from solver.profiles import load_profile
 from warpwright.errors import LockError
 from warpwright.graphs import read_kernel, reply_error
-from warpwright.kernel_file import KernelVariant, read_kernel_file
+from warpwright.kernel_file import KernelFile, KernelVariant, read_kernel_file
 from warpwright.legality import violations_of
 from warpwright.lock.document import LockEntry, read_lock
+from warpwright.lock.exclusive import alone_in
 from warpwright.toolchains import tilelang_version
 
-__all__ = ["BuiltKernel", "build_locked", "check_entry", "check_toolchain"]
+__all__ = ["BuiltKernel", "build_locked", "check_entry", "check_toolchain", "folder_names"]
 
 MATERIALIZE = Limits(wall_seconds=120.0)
 COMPILE = Limits(wall_seconds=300.0, cpu_seconds=600.0)
@@ -35,6 +38,8 @@ class BuiltKernel:
     launch: dict[str, Any] | None
     arguments: tuple[dict[str, Any], ...]
     outcome: str
+    sources: tuple[str, ...]
+    """The files of the user's that it was made from, absolute."""
 
 
 def build_locked(
@@ -42,26 +47,62 @@ def build_locked(
     out: Path,
     *,
     source_only: bool = False,
+    depfile: Path | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[BuiltKernel, ...]:
     """Builds every entry under ``out`` and writes ``out/manifest.json``.
+
+    ``depfile`` is written for make, ninja and CMake: it names what the manifest depends on, so that an edited kernel is noticed.
 
     Raises:
         LockError: the file is damaged, or an entry differs from its kernel file, profile, toolchain or rules.
     """
     entries = read_lock(lock)
+    out.mkdir(parents=True, exist_ok=True)
+    with alone_in(out):
+        built = _built(entries, lock.resolve().parent, out, source_only, progress)
+        _write_manifest(out, built)
+        if depfile is not None:
+            sources = {source for each in built for source in each.sources}
+            depfile.write_text(_rule(out / "manifest.json", [str(lock), *sorted(sources)]), "utf-8")
+    return built
+
+
+def _built(
+    entries: Sequence[LockEntry], base: Path, out: Path, source_only: bool, progress: Callable[[str], None] | None
+) -> tuple[BuiltKernel, ...]:
     built = []
     with ChildPool(1) as pool:
-        for entry in entries:
+        for entry, folder in zip(entries, folder_names(entries), strict=True):
             if progress is not None:
                 progress(f"{entry.kernel} for {entry.profile}")
-            built.append(_build(entry, lock.resolve().parent, out, pool, source_only))
+            built.append(_build(entry, base, out / folder, pool, source_only))
+    return tuple(built)
+
+
+def folder_names(entries: Sequence[LockEntry]) -> tuple[str, ...]:
+    """``KERNEL-PROFILE`` for each entry; entries that would share a folder have a digest of what they are for behind it."""
+    plain = [re.sub(r"[^A-Za-z0-9_.-]", "_", f"{entry.kernel}-{entry.profile}") for entry in entries]
+    return tuple(
+        name if plain.count(name) == 1 else f"{name}-{digest_text(json.dumps(entry.place)).removeprefix('sha256:')[:8]}"
+        for name, entry in zip(plain, entries, strict=True)
+    )
+
+
+def _rule(target: Path, sources: Sequence[str]) -> str:
+    words = [re.sub(r"([ #\\])", r"\\\1", os.path.abspath(each)).replace("$", "$$") for each in (str(target), *sources)]
+    return f"{words[0]}: " + " \\\n  ".join(words[1:]) + "\n"
+
+
+def _write_manifest(out: Path, built: Sequence[BuiltKernel]) -> None:
     manifest = {
         "schema": "warpwright.build/1",
         "kernels": [
             {
                 "kernel": each.entry.kernel,
                 "profile": each.entry.profile,
+                "settings": dict(each.entry.settings),
+                "params": dict(each.entry.params),
                 "folder": each.folder.relative_to(out).as_posix(),
                 "files": list(each.files),
                 "launch": each.launch,
@@ -72,37 +113,32 @@ def build_locked(
             for each in built
         ],
     }
-    out.mkdir(parents=True, exist_ok=True)
     (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
-    return tuple(built)
 
 
 def check_entry(
     entry: LockEntry, base: Path, *, pool: ChildPool | None = None
-) -> tuple[KernelVariant, HardwareProfile]:
-    """The entry's variant and profile, when nothing that it rests on has changed.
+) -> tuple[KernelFile, KernelVariant, HardwareProfile]:
+    """The entry's kernel file, variant and profile, when nothing that it rests on has changed.
 
     Raises:
         LockError: ``lock-toolchain``, ``lock-profile``, ``lock-variant``, ``lock-ir`` or ``lock-illegal``.
     """
     check_toolchain(entry)
-    place = f"{entry.file} for {entry.profile}"
-    profile = load_profile(entry.profile)
+    profile = load_profile(str(base / entry.profile_file) if entry.profile_file is not None else entry.profile)
     if profile.digest != entry.profile_digest:
-        raise LockError(f"the numbers of profile {entry.profile!r} have changed", code="lock-profile", place=place)
+        raise _differs(entry, f"the numbers of profile {entry.profile!r} have changed", "lock-profile")
     kernel = read_kernel_file(base / entry.file, function=entry.function, settings=entry.settings, pool=pool)
     variant = next((each for each in kernel.variants if dict(each.params) == dict(entry.params)), None)
     if variant is None:
-        raise LockError(
-            "the kernel file has no variant with the locked parameters any more", code="lock-variant", place=place
-        )
+        raise _differs(entry, "the kernel file has no variant with the locked parameters any more", "lock-variant")
     graph, ir_hash = read_kernel(variant.ir, profile, pool=pool)
     if ir_hash != entry.ir_hash:
-        raise LockError("the kernel has changed since it was locked", code="lock-ir", place=place)
+        raise _differs(entry, "the kernel has changed since it was locked", "lock-ir")
     if entry.schedule is not None and (broken := violations_of(graph, profile, entry.schedule)):
         rules = "; ".join(f"{each.family}: {each.message}" for each in broken[:3])
-        raise LockError(f"the locked schedule is illegal: {rules}", code="lock-illegal", place=place)
-    return variant, profile
+        raise _differs(entry, f"the locked schedule is illegal: {rules}", "lock-illegal")
+    return kernel, variant, profile
 
 
 def check_toolchain(entry: LockEntry) -> None:
@@ -112,25 +148,23 @@ def check_toolchain(entry: LockEntry) -> None:
         LockError: ``lock-toolchain``.
     """
     if entry.toolchain != tilelang_version():
-        raise LockError(
-            f"locked with {entry.toolchain}, here is {tilelang_version()}",
-            code="lock-toolchain",
-            place=f"{entry.file} for {entry.profile}",
-        )
+        raise _differs(entry, f"locked with {entry.toolchain}, here is {tilelang_version()}", "lock-toolchain")
 
 
-def _build(entry: LockEntry, base: Path, out: Path, pool: ChildPool, source_only: bool) -> BuiltKernel:
-    variant, profile = check_entry(entry, base, pool=pool)
-    folder = out / f"{entry.kernel}-{entry.profile}"
+def _differs(entry: LockEntry, what: str, code: str) -> LockError:
+    return LockError(f"{what}; {entry.relock} locks it again", code=code, place=f"{entry.file} for {entry.profile}")
+
+
+def _build(entry: LockEntry, base: Path, folder: Path, pool: ChildPool, source_only: bool) -> BuiltKernel:
+    kernel, variant, profile = check_entry(entry, base, pool=pool)
+    sources = kernel.files + ((str(base / entry.profile_file),) if entry.profile_file is not None else ())
     folder.mkdir(parents=True, exist_ok=True)
     ir, files = variant.ir, []
     if isinstance(entry.schedule, WarpSchedule):
         made = _run(pool, "materialize.warp", {"ir": ir, "schedule": documents.dump(entry.schedule)}, MATERIALIZE)
         ir, source = made["ir"], made["source"]
         if entry.source_digest and digest_text(source) != entry.source_digest:
-            raise LockError(
-                "the schedule gives another source than when it was locked", code="lock-source", place=entry.file
-            )
+            raise _differs(entry, "the schedule gives another source than when it was locked", "lock-source")
         files += [_write(folder, "kernel.py", source), _write(folder, "schedule.json", documents.dumps(entry.schedule))]
     payload = {
         "ir": ir,
@@ -155,7 +189,9 @@ def _build(entry: LockEntry, base: Path, out: Path, pool: ChildPool, source_only
         if made_binary.resolve() != target.resolve():
             made_binary.replace(target)
         files.append(target.name)
-    return BuiltKernel(entry, folder, tuple(files), compiled.get("launch"), tuple(compiled["arguments"]), outcome)
+    return BuiltKernel(
+        entry, folder, tuple(files), compiled.get("launch"), tuple(compiled["arguments"]), outcome, sources
+    )
 
 
 def _run(pool: ChildPool, task: str, payload: dict[str, Any], limits: Limits) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shlex
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +13,9 @@ from pydantic import JsonValue
 
 from solver.domain import Certificate, DocumentError, Schedule, digest_text, documents
 from warpwright.errors import LockError
+from warpwright.lock.exclusive import alone_in
 
-__all__ = ["LOCK_NAME", "LockEntry", "merged", "read_lock", "write_lock"]
+__all__ = ["LOCK_NAME", "LockEntry", "merged", "read_lock", "update_lock", "write_lock"]
 
 SCHEMA = "warpwright.lock/1"
 LOCK_NAME = "warpwright.lock"
@@ -45,11 +48,24 @@ class LockEntry:
     time_ns: float | None
     build_options: tuple[str, ...] = ()
     """Options of the build that change how the kernel rounds; files of before there were options have none."""
+    profile_file: str | None = None
+    """Path of a profile of the user's own, relative to the lock file's folder; None for a built-in one."""
 
     @property
     def place(self) -> tuple[str, str, str, str]:
         """What an entry is for; there is one entry a place."""
         return self.file, self.function or "", json.dumps(dict(self.settings), sort_keys=True), self.profile
+
+    @property
+    def relock(self) -> str:
+        """The command that locks this kernel again."""
+        words = ["warpwright", "lock", self.file, "--profile", self.profile_file or self.profile]
+        words += ["--function", self.function] if self.function else []
+        for name, value in self.settings.items():
+            words += ["--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
+        for option in self.build_options:
+            words += ["--build-option", option]
+        return shlex.join(words)
 
     def body(self) -> dict[str, Any]:
         """The entry as JSON values, without its digest."""
@@ -70,7 +86,18 @@ class LockEntry:
             "note": self.note,
             "time_ns": self.time_ns,
             "build_options": list(self.build_options),
+            **({"profile_file": self.profile_file} if self.profile_file is not None else {}),
         }
+
+
+def update_lock(path: Path, entries: Iterable[LockEntry]) -> None:
+    """Puts the entries into the file, the others staying as they are. Several processes may do this at once.
+
+    Raises:
+        LockError: as :func:`read_lock`, for a file that is there.
+    """
+    with alone_in(path.resolve().parent):
+        write_lock(path, merged(read_lock(path) if path.exists() else (), entries))
 
 
 def write_lock(path: Path, entries: Iterable[LockEntry]) -> None:
@@ -80,19 +107,23 @@ def write_lock(path: Path, entries: Iterable[LockEntry]) -> None:
         body = entry.body()
         rows.append({**body, "digest": _digest(body)})
     text = json.dumps({"schema": SCHEMA, "entries": rows}, indent=1, sort_keys=True) + "\n"
-    draft = path.with_name(path.name + ".new")
-    draft.write_text(text, "utf-8")
-    os.replace(draft, path)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=path.name, delete=False) as draft:
+        draft.write(text)
+    os.chmod(draft.name, path.stat().st_mode & 0o777 if path.exists() else 0o644)
+    os.replace(draft.name, path)
 
 
 def read_lock(path: Path) -> tuple[LockEntry, ...]:
     """The entries of a lock file, each checked against its digest.
 
     Raises:
-        LockError: ``lock-missing``, ``lock-not-json``, ``lock-schema``, ``lock-damaged`` (digest), ``lock-invalid``.
+        LockError: ``lock-missing``, ``lock-conflict`` (of a merge), ``lock-not-json``, ``lock-schema``, ``lock-damaged``
+            (digest), ``lock-duplicate``, ``lock-invalid``.
     """
     try:
-        document = json.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        _check_merged(text, path)
+        document = json.loads(text)
     except OSError as error:
         raise LockError(f"cannot read {path}: {error}", code="lock-missing", place=str(path)) from error
     except (ValueError, RecursionError) as error:
@@ -102,12 +133,28 @@ def read_lock(path: Path) -> tuple[LockEntry, ...]:
     rows = document.get("entries")
     if not isinstance(rows, list):
         raise LockError(f"{path} has no entries", code="lock-invalid", place="/entries")
-    return tuple(_entry(row, number) for number, row in enumerate(rows))
+    entries = tuple(_entry(row, number) for number, row in enumerate(rows))
+    for number, entry in enumerate(entries):
+        if any(entry.place == other.place for other in entries[:number]):
+            message = f"{path} names {entry.file} for {entry.profile} twice; remove one of the two entries"
+            raise LockError(message, code="lock-duplicate", place=f"/entries/{number}")
+    return entries
 
 
 def merged(old: Iterable[LockEntry], new: Iterable[LockEntry]) -> tuple[LockEntry, ...]:
     """The old entries with the new ones in their places."""
     return tuple({entry.place: entry for entry in (*old, *new)}.values())
+
+
+def _check_merged(text: str, path: Path) -> None:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith(("<<<<<<< ", "=======", ">>>>>>> ")):
+            raise LockError(
+                f"{path} has an unresolved merge at line {number}; take one side whole (each entry has its own digest) and run "
+                "warpwright lock for the kernels of the other",
+                code="lock-conflict",
+                place=f"{path}:{number}",
+            )
 
 
 def _entry(row: Any, number: int) -> LockEntry:

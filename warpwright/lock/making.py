@@ -26,6 +26,7 @@ def entry_of(
     lock: Path,
     function: str | None = None,
     settings: Mapping[str, JsonValue] | None = None,
+    profile_file: Path | None = None,
 ) -> LockEntry:
     """The winner of a tuning as an entry of the lock file at ``lock``.
 
@@ -44,7 +45,7 @@ def entry_of(
     source = best.products.get("tilelang_source")
     return LockEntry(
         kernel=result.kernel,
-        file=Path(os.path.relpath(file.resolve(), lock.resolve().parent)).as_posix(),
+        file=_beside(file, lock),
         function=function,
         settings=dict(settings or {}),
         params=dict(variant.params),
@@ -59,4 +60,10 @@ def entry_of(
         note=result.note,
         time_ns=best.measured_ns if best.measured_ns is not None else best.forecast_ns,
         build_options=result.build_options,
+        profile_file=_beside(profile_file, lock) if profile_file is not None else None,
     )
+
+
+def _beside(file: Path, lock: Path) -> str:
+    """The file's path from the lock file's folder, so that the repository can be anywhere."""
+    return Path(os.path.relpath(file.resolve(), lock.resolve().parent)).as_posix()

@@ -119,7 +119,9 @@ def test_the_cmake_example_builds_and_loads_its_kernel(project: Path, tmp_path: 
     program = tmp_path / "warpwright"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m warpwright "$@"\n')
     program.chmod(0o755)
-    lock = project / "warpwright.lock"
+    kernels = tmp_path / "my kernels"
+    shutil.copytree(project, kernels)
+    lock = kernels / "warpwright.lock"
     run("cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DWARPWRIGHT={program}", f"-DLOCK={lock}", cwd=tmp_path)
     run("cmake", "--build", tmp_path / "build", cwd=tmp_path)
     assert "kernel loaded" in run(tmp_path / "build" / "run_kernel", cwd=tmp_path)
@@ -127,6 +129,15 @@ def test_the_cmake_example_builds_and_loads_its_kernel(project: Path, tmp_path: 
     assert set(kernel["files"]) == {"kernel.py", "schedule.json", "kernel.cu", "kernel.so"}
     assert [argument["name"] for argument in kernel["arguments"]] == ["A", "B", "bias", "C"]
     assert "T.WSSchedule" in (tmp_path / "build" / "kernels" / kernel["folder"] / "kernel.py").read_text()
+    assert "Building the locked kernels" not in run("cmake", "--build", tmp_path / "build", cwd=tmp_path)
+    text = (kernels / "gemm.py").read_text()
+    (kernels / "gemm.py").write_text(text.replace("T.use_swizzle(10)", "T.use_swizzle(8)"))
+    again = subprocess.run(
+        ["cmake", "--build", tmp_path / "build"], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert again.returncode != 0
+    assert "the kernel has changed since it was locked; warpwright lock gemm.py --profile h200" in again.stderr
 
 
 def test_the_python_example_puts_its_kernels_into_the_wheel(project: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The lock file: stable text, digests that notice a hand edit, one entry a place."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 
 from solver.domain import ROOT, OpRef, Role, RoleBody, ScopeProgram, WarpSchedule, digest_text
 from warpwright.errors import LockError
-from warpwright.lock.document import LockEntry, merged, read_lock, write_lock
+from warpwright.lock import folder_names
+from warpwright.lock.document import LockEntry, merged, read_lock, update_lock, write_lock
 
 SCHEDULE = WarpSchedule(
     num_warps=4,
@@ -54,6 +56,51 @@ def test_the_order_of_the_entries_does_not_change_the_text(tmp_path: Path) -> No
 def test_a_new_entry_takes_the_place_of_the_old_one() -> None:
     again = replace(ENTRY, time_ns=900.0)
     assert merged([ENTRY, BASELINE], [again]) == (again, BASELINE)
+
+
+def test_writers_at_the_same_time_lose_no_entry(tmp_path: Path) -> None:
+    lock = tmp_path / "warpwright.lock"
+    entries = [replace(ENTRY, file=f"kernels/{number}.py") for number in range(12)]
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(lambda entry: update_lock(lock, [entry]), entries))
+    assert sorted(entry.file for entry in read_lock(lock)) == sorted(entry.file for entry in entries)
+    assert list(tmp_path.iterdir()) == [lock]
+
+
+def test_an_unresolved_merge_is_told_with_its_line(tmp_path: Path) -> None:
+    lock = tmp_path / "warpwright.lock"
+    write_lock(lock, [ENTRY])
+    first, rest = lock.read_text().split("\n", 1)
+    lock.write_text(f"{first}\n<<<<<<< ours\n=======\n>>>>>>> theirs\n{rest}")
+    with pytest.raises(LockError, match="unresolved merge at line 2") as caught:
+        read_lock(lock)
+    assert caught.value.code == "lock-conflict"
+
+
+def test_a_merge_that_kept_both_sides_is_told(tmp_path: Path) -> None:
+    lock = tmp_path / "warpwright.lock"
+    write_lock(lock, [ENTRY, replace(ENTRY, time_ns=900.0)])
+    with pytest.raises(LockError, match=r"names kernels/gemm\.py for h200 twice; remove one") as caught:
+        read_lock(lock)
+    assert caught.value.code == "lock-duplicate"
+
+
+def test_a_profile_of_the_users_own_is_named_by_its_file(tmp_path: Path) -> None:
+    lock = tmp_path / "warpwright.lock"
+    own = replace(ENTRY, profile_file="devices/mine.toml")
+    write_lock(lock, [own, BASELINE])
+    assert own in read_lock(lock)
+    assert lock.read_text().count("profile_file") == 1  # a file without such profiles is the file that it was
+    assert own.relock == "warpwright lock kernels/gemm.py --profile devices/mine.toml --set M=1024"
+
+
+def test_kernels_of_one_name_have_folders_of_their_own() -> None:
+    other = replace(ENTRY, settings={"M": 2048})
+    first, second, third = folder_names([ENTRY, other, BASELINE])
+    assert third == "gemm-h100"
+    assert len({first, second, third}) == 3
+    assert {first.rpartition("-")[0], second.rpartition("-")[0]} == {"gemm-h200"}
+    assert folder_names([other, ENTRY]) == (second, first)
 
 
 def test_build_options_are_kept_and_files_of_before_have_none(tmp_path: Path) -> None:
