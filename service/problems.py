@@ -13,9 +13,10 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
+from service.db import DATABASE_AWAY
 from service.errors import InvalidRequest, ServiceError, Unavailable, status_of
 from service.methods import allowed_methods
 from solver.domain import WarpwrightError
@@ -69,7 +70,7 @@ def install(app: FastAPI) -> None:
         WarpwrightError: _expected,
         RequestValidationError: _invalid,
         HTTPException: _http,
-        OperationalError: _database,
+        **dict.fromkeys(DATABASE_AWAY, _database),
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
@@ -103,8 +104,8 @@ async def _http(request: Request, error: HTTPException) -> Response:
     return problem_response(problem, _trace(request))
 
 
-async def _database(request: Request, error: OperationalError) -> Response:
-    log.error("database-away", error=str(error.orig))
+async def _database(request: Request, error: SQLAlchemyError) -> Response:
+    log.error("database-away", error=str(getattr(error, "orig", error)))
     away = Unavailable("the database does not answer", code="database-away", headers={"Retry-After": "2"})
     return problem_response(away, _trace(request))
 

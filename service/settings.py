@@ -72,7 +72,7 @@ class Settings:
     poll_seconds: float = 0.5
     """How long another process's change may go unnoticed by a waiting client."""
     max_attempts: int = 5
-    """Attempts of a job that died with its runner; afterwards it fails with ``attempts-exhausted``."""
+    """Attempts of a job that died with their runner or in an outage; afterwards it fails with ``attempts-exhausted``."""
     max_body_bytes: int = 64 << 20
     max_ir_bytes: int = 16 << 20
     max_variants: int = 256

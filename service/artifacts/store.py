@@ -6,17 +6,26 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from service.errors import Gone, NotFound
+from service.errors import Gone, NotFound, Unavailable
 from service.names import check_digest
 from solver.domain import digest_bytes
 
-__all__ = ["ArtifactDamaged", "ArtifactStore"]
+__all__ = ["ArtifactDamaged", "ArtifactStore", "ArtifactsAway"]
+
+PROBE_BYTES = 1 << 16
+"""A full disk still takes an empty file."""
 
 
 class ArtifactDamaged(Gone):
     """The file's bytes do not have its digest; it was moved to quarantine and counts as a miss."""
 
     code = "artifact-damaged"
+
+
+class ArtifactsAway(Unavailable):
+    """The folder takes no file now: its disk is full, read-only or gone. Whoever runs the service has to look."""
+
+    code = "artifacts-away"
 
 
 class ArtifactStore:
@@ -27,27 +36,29 @@ class ArtifactStore:
         self.sync = sync
 
     def put(self, data: bytes) -> str:
-        """Store bytes and return their digest; storing the same bytes again is free."""
+        """Store bytes and return their digest; storing the same bytes again is free.
+
+        Raises:
+            ArtifactsAway: they could not be written; nothing is left of them.
+        """
         digest = digest_bytes(data)
         path = self._path(digest)
-        if path.exists() and path.stat().st_size == len(data):
-            return digest
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=".part-", dir=path.parent)
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                if self.sync:
-                    file.flush()
-                    os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
-        if self.sync:
-            self._sync_folder(path.parent)
+            if not (path.exists() and path.stat().st_size == len(data)):
+                self._write(path, data)
+        except OSError as error:
+            raise ArtifactsAway(f"an artifact could not be stored: {error.strerror or error}") from error
         return digest
+
+    def check(self) -> None:
+        """Raise :class:`ArtifactsAway` unless a file can be written now."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder) as probe:
+                probe.write(b"\0" * PROBE_BYTES)
+                probe.flush()
+        except OSError as error:
+            raise ArtifactsAway(f"the artifact folder is not writable: {error.strerror or error}") from error
 
     def get(self, digest: str) -> bytes:
         """The bytes of a digest.
@@ -85,6 +96,23 @@ class ArtifactStore:
     def leftovers(self) -> Iterator[Path]:
         """Temporary files of writers that died."""
         yield from self.folder.glob("??/.part-*")
+
+    def _write(self, path: Path, data: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=".part-", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                if self.sync:
+                    file.flush()
+                    os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+        if self.sync:
+            self._sync_folder(path.parent)
 
     def _path(self, digest: str) -> Path:
         name = digest.removeprefix("sha256:")

@@ -11,26 +11,33 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from service.db.session import ReadSession, WriteSession
 from service.errors import Unavailable
 
-__all__ = ["Database", "DatabaseBusy"]
+__all__ = ["DATABASE_AWAY", "Database", "DatabaseBusy"]
 
 ResultT = TypeVar("ResultT")
 
 BUSY_MILLISECONDS = 30_000
+PATIENCE_SECONDS = 30.0
+"""No new attempt of a transaction begins after so long."""
 ATTEMPTS = 8
 _RETRIED_SQLSTATES = frozenset({"40001", "40P01", "55P03"})
 """PostgreSQL: serialization_failure, deadlock_detected, lock_not_available."""
+
+
+DATABASE_AWAY = (OperationalError, InterfaceError, InternalError, PoolTimeout)
+"""What the database raises when it restarts, is full or read-only, or has no connection left: nobody's request is to blame."""
 
 
 class DatabaseBusy(Unavailable):
@@ -47,7 +54,7 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(url) if self.is_sqlite else _postgresql(url, pool_size)
         # SQLite's busy handler sleeps and tries again; threads of one process queue here instead and lose no time.
-        self._writer: AbstractContextManager[object] = threading.Lock() if self.is_sqlite else nullcontext()
+        self._writer = threading.Lock() if self.is_sqlite else None
 
     def write(self, work: Callable[[WriteSession], ResultT]) -> ResultT:
         """Run ``work`` in one write transaction and commit; roll back on any exception.
@@ -55,12 +62,13 @@ class Database:
         ``work`` may run more than once and must have no other effects than those in the database.
 
         Raises:
-            DatabaseBusy: the locks could not be had in eight attempts.
+            DatabaseBusy: the locks could not be had in eight attempts, or in half a minute and the last attempt's own.
         """
+        until = time.monotonic() + PATIENCE_SECONDS
         for attempt in range(ATTEMPTS):
             try:
                 with (
-                    self._writer,
+                    self._turn(until),
                     Session(self.engine.execution_options(write=True), expire_on_commit=False) as session,
                     session.begin(),
                 ):
@@ -68,8 +76,23 @@ class Database:
             except DBAPIError as error:
                 if not _is_lock_race(error):
                     raise
+                if time.monotonic() > until:
+                    break
                 time.sleep(random.uniform(0.0, 0.02 * 2**attempt))
         raise DatabaseBusy("the database is busy, try again")
+
+    @contextmanager
+    def _turn(self, until: float) -> Iterator[None]:
+        """This thread's turn to write. Who waits is told before the server has no thread left that could."""
+        if self._writer is None:
+            yield
+            return
+        if not self._writer.acquire(timeout=max(0.0, until - time.monotonic())):
+            raise DatabaseBusy("the database is busy, try again")
+        try:
+            yield
+        finally:
+            self._writer.release()
 
     def read(self, work: Callable[[ReadSession], ResultT]) -> ResultT:
         """Run ``work`` in one read transaction, which never takes a write lock."""

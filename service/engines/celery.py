@@ -20,11 +20,11 @@ from service.artifacts.store import ArtifactStore
 from service.engines.celery_app import TASK, ledger_of, make_celery
 from service.engines.queues import queue_of
 from service.engines.wire import reply_from_json
-from service.errors import Gone, NotFound
+from service.errors import Gone, NotFound, Unavailable
 from service.settings import Settings
 from service.tuning.engine import TaskAnswer
 
-__all__ = ["CeleryEngine"]
+__all__ = ["BrokerAway", "CeleryEngine"]
 
 log = structlog.get_logger(__name__)
 
@@ -35,8 +35,16 @@ ASK_EVERY_SECONDS = 1.0
 COMPILERS_SECONDS = 3.0
 """How long the workers' compilers are remembered: every lookup of a result asks for them."""
 BROKER_SECONDS = 60.0
-"""A broker that does not answer for so long costs the task; until then its restart goes unnoticed."""
+"""A broker that does not answer for so long is away, and jobs wait for it; until then its restart goes unnoticed."""
+SEND_SECONDS = 10.0
+"""The same before a task is given out. Shorter, as somebody's request may wait for it, and nothing has been done yet."""
 HARD_LIMIT_MARGIN_SECONDS = 30
+
+
+class BrokerAway(Unavailable):
+    """No task can be given out, and no answer fetched."""
+
+    code = "broker-away"
 
 
 class CeleryEngine:
@@ -96,6 +104,14 @@ class CeleryEngine:
             self._compilers[capability] = (known, time.monotonic() + COMPILERS_SECONDS)
         return known
 
+    def available(self) -> bool:
+        """Whether the broker answers."""
+        try:
+            self._ledger.ping()
+        except RedisError:
+            return False
+        return True
+
     def close(self) -> None:
         """Close the connections to the broker."""
         self._app.close()
@@ -117,22 +133,40 @@ class CeleryEngine:
         task_id = uuid.uuid4().hex
         queue = queue_of(request["task"], request["payload"])
         hard = int(limits.start_seconds + limits.wall_seconds) + HARD_LIMIT_MARGIN_SECONDS
+        delivery = _Delivery(task_id, queue, limits.wall_seconds, on_event)
         try:
-            self._ledger.ask(task_id)
-            self._app.send_task(
-                TASK,
-                [request],
-                task_id=task_id,
-                queue=queue,
-                time_limit=hard,
-                serializer="json",
-                headers=telemetry.carrier(),
-            )
-            return self._wait(_Delivery(task_id, queue, limits.wall_seconds, on_event), cancel)
+            if not self._sent(delivery, request, hard, cancel):
+                return {"reply": {"kind": "Cancelled"}, "files": {}}
+            return self._wait(delivery, cancel)
         except (RedisError, OperationalError) as error:
-            return _broken(f"the broker does not answer: {error}")
+            raise BrokerAway(f"the broker does not answer: {error}") from error
         finally:
             self._leave(task_id)
+
+    def _sent(self, delivery: "_Delivery", request: dict[str, Any], hard: int, cancel: threading.Event) -> bool:
+        """Give a delivery out, with patience for a broker that restarts; False when it was cancelled meanwhile."""
+        until = time.monotonic() + SEND_SECONDS
+        while not cancel.is_set():
+            try:
+                self._ledger.ask(delivery.task_id)
+                self._app.send_task(
+                    TASK,
+                    [request],
+                    task_id=delivery.task_id,
+                    queue=delivery.queue,
+                    time_limit=hard,
+                    serializer="json",
+                    headers=telemetry.carrier(),
+                    retry=False,  # by us, who see a cancellation
+                )
+            except (RedisError, OperationalError):
+                if time.monotonic() > until:
+                    raise
+                cancel.wait(POLL_SECONDS[1])
+            else:
+                delivery.begins()
+                return True
+        return False
 
     def _wait(self, delivery: "_Delivery", cancel: threading.Event) -> dict[str, Any] | None:
         pause, trouble_at = POLL_SECONDS[0], None
@@ -213,10 +247,15 @@ class _Delivery:
         self.queue = queue
         self.on_event = on_event
         self.events = 0
+        self.seconds = seconds
+        self.begun = False
+        self.begins()
+
+    def begins(self) -> None:
+        """It is in the queue: its clocks start."""
         self.sent_at = time.monotonic()
         self.next_look_at = self.sent_at + ASK_EVERY_SECONDS
-        self.give_up_at = self.sent_at + seconds
-        self.begun = False
+        self.give_up_at = self.sent_at + self.seconds
 
 
 _NOTHING_YET: dict[str, Any] = {}

@@ -69,6 +69,10 @@ class LocalEngine:
         """This machine's."""
         return ""
 
+    def available(self) -> bool:
+        """Always: this machine is here."""
+        return True
+
     def close(self) -> None:
         """End all children."""
         self._builders.close()

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.bodies import StrictRoute
@@ -19,27 +19,27 @@ class Health(BaseModel):
     """What a probe wants to know."""
 
     status: str
+    engine: str | None = Field(default=None, description="`away`: jobs wait for the broker; everything else is answered.")
 
 
-@router.get("/healthz", response_model=Health)
+@router.get("/healthz", response_model=Health, response_model_exclude_none=True)
 async def healthz() -> Health:
     """The process answers."""
     return Health(status="ok")
 
 
-@router.get("/readyz", response_model=Health)
+@router.get("/readyz", response_model=Health, response_model_exclude_none=True)
 def readyz(context: ContextDep) -> Health:
-    """The process can work: database there and at our revision, artifact folder writable."""
+    """The process can answer: database there and at our revision, artifact folder writable.
+
+    A broker that is away makes jobs wait and nothing else, so it is said and no reason to send callers elsewhere.
+    """
     try:
         require_head(context.database)
     except SQLAlchemyError as error:
         raise Unavailable("the database does not answer", code="database-away") from error
-    probe = context.store.folder
-    try:
-        probe.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Unavailable("the artifact folder is not writable", code="artifacts-away") from error
-    return Health(status="ready")
+    context.store.check()
+    return Health(status="ready", engine=None if context.toolchain.available() else "away")
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

@@ -4,20 +4,20 @@ A claim raises the job's ``attempt``; every later write of a runner names its at
 given up (paused machine, lost network) changes nothing. A lease says when a silent runner is given up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import and_, func, or_, select, update
 from sqlalchemy.orm import aliased
 
-from service.db import WriteSession
+from service.db import ReadSession, WriteSession
 from service.db.base import now
 from service.db.models import Job, JobAttempt, JobState, Share
 from service.db.models.job import RUNNING
 from service.jobs import repository
 
-__all__ = ["Claim", "LeaseLost", "claim", "close_attempt", "held", "release", "renew"]
+__all__ = ["Claim", "LeaseLost", "blamed_attempts", "claim", "close_attempt", "held", "release", "renew"]
 
 
 class LeaseLost(Exception):
@@ -133,3 +133,10 @@ def close_attempt(session: WriteSession, claimed: Claim, ending: str) -> None:
     """Note how an attempt ended."""
     mine = update(JobAttempt).where(JobAttempt.job_id == claimed.job_id, JobAttempt.attempt == claimed.attempt)
     session.execute(mine.values(ended_at=now(), ending=ending))
+
+
+def blamed_attempts(session: ReadSession, claimed: Claim, blameless: Collection[str]) -> int:
+    """How many attempts before this one ended in a way that the job may have had a part in."""
+    earlier = (JobAttempt.job_id == claimed.job_id) & (JobAttempt.attempt < claimed.attempt)
+    other = or_(JobAttempt.ending.is_(None), JobAttempt.ending.not_in(blameless))
+    return int(session.scalar(select(func.count()).select_from(JobAttempt).where(earlier, other)))

@@ -14,9 +14,9 @@ from datetime import timedelta
 import structlog
 
 from lowering.children import parallel_slots
-from service.artifacts.store import ArtifactStore
+from service.artifacts.store import ArtifactsAway, ArtifactStore
 from service.bulletin import Bulletin
-from service.db import Database
+from service.db import DATABASE_AWAY, Database
 from service.engines.local import COMPILE_MEMORY_BYTES
 from service.jobs import repository
 from service.jobs.claims import Claim, claim, renew
@@ -30,6 +30,7 @@ log = structlog.get_logger(__name__)
 
 IDLE_SECONDS = 0.5
 WATCH_SECONDS = 0.25
+OUTAGE_SECONDS = 2.0
 
 
 class Runner:
@@ -132,6 +133,25 @@ class Runner:
         finally:
             with self._lock:
                 del self._attempts[claimed]
+        if attempt.outage:
+            self._until_able()
+
+    def _until_able(self) -> None:
+        """After an attempt ended for want of something that every job needs: take no other job until it is back."""
+        told = ""
+        while (missing := self._missing()) and not self._stopping.is_set():
+            if missing != told:
+                told = missing
+                log.warning("runner-waits", missing=missing)
+            self._stopping.wait(OUTAGE_SECONDS)
+
+    def _missing(self) -> str:
+        try:
+            self._store.check()
+            self._database.ping()
+        except (*DATABASE_AWAY, ArtifactsAway) as error:
+            return str(error)[:200]
+        return "" if self._toolchain.available() else "the task engine"
 
     def _held(self) -> list[Claim]:
         with self._lock:

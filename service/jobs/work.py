@@ -12,13 +12,13 @@ from lowering.compile.options import build_options, column_of
 from service import telemetry
 from service.artifacts.store import ArtifactStore
 from service.bulletin import Bulletin
-from service.db import Database, ReadSession, WriteSession
+from service.db import DATABASE_AWAY, Database, ReadSession, WriteSession
 from service.db.base import now
 from service.db.models import Job, JobSize, JobState, JobVariant, Profile
-from service.errors import NotFound
+from service.errors import NotFound, Unavailable
 from service.health.metrics import count_event
 from service.jobs import repository
-from service.jobs.claims import Claim, LeaseLost, close_attempt, held, release
+from service.jobs.claims import Claim, LeaseLost, blamed_attempts, close_attempt, held, release
 from service.jobs.known import KnownCandidates
 from service.jobs.recorder import Recorder
 from service.profiles.service import domain_profile
@@ -36,6 +36,8 @@ log = structlog.get_logger(__name__)
 CANCELLED = "cancelled"
 SHUTDOWN = "shutdown"
 LEASE = "lease-lost"
+OUTAGE = "outage"
+"""The database or the artifacts' disk is away; an attempt that this ends counts, as the job may be what they cannot bear."""
 
 
 class Attempt:
@@ -61,6 +63,9 @@ class Attempt:
         self._toolchain = toolchain
         self._parallel = parallel
         self._state = ""
+        self.outage = False
+        """Whether it ended for want of something that every job needs."""
+        self._blamed = 0
         self._log = log.bind(job=claim.job_id, attempt=claim.attempt)
 
     def run(self) -> None:
@@ -69,6 +74,8 @@ class Attempt:
             self._run()
         except LeaseLost:
             self._log.warning("lease-lost")
+        except (*DATABASE_AWAY, Unavailable) as error:
+            self._give_back(error)
         except Exception:  # noqa: BLE001 - a fault of ours ends this job with a record, not the runner
             self._log.exception("attempt-broke")
             self._end_or_give_up(
@@ -83,7 +90,7 @@ class Attempt:
             self._bulletin.announce(self.claim.job_id)
 
     def _run(self) -> None:
-        job, request = self._database.read(self._load)
+        job, request, self._blamed = self._database.read(self._load)
         self._log = self._log.bind(trace=job.trace_id)
         # The request's trace goes on in this thread's logs and, through the engine, into the children.
         bind_contextvars(trace=job.trace_id, job=job.id)
@@ -96,8 +103,8 @@ class Attempt:
             telemetry.note(state=self._state or "given-back")
 
     def _tune(self, job: Job, request: TuneRequest) -> None:
-        if self.claim.attempt > self._settings.max_attempts:
-            exhausted = Failure("attempts-exhausted", f"{self.claim.attempt - 1} attempts ended with their runner")
+        if self._blamed >= self._settings.max_attempts:
+            exhausted = Failure("attempts-exhausted", f"{self._blamed} attempts ended with their runner")
             self._end(lambda session, held_job: self._fail(session, held_job, exhausted))
             return
         if job.cancel_requested_at is not None:
@@ -125,6 +132,8 @@ class Attempt:
                 known=known,
                 parallel=self._parallel,
             )
+        except Unavailable:
+            raise
         except WarpwrightError as error:
             failure = Failure(error.code, error.message, error.place)
             self._end(lambda session, held_job: self._fail(session, held_job, failure))
@@ -143,10 +152,13 @@ class Attempt:
             except LeaseLost:
                 self.stop.raise_flag(LEASE)
                 raise
+            except (*DATABASE_AWAY, Unavailable):
+                self.stop.raise_flag(OUTAGE)
+                raise
 
         return record
 
-    def _load(self, session: ReadSession) -> tuple[Job, TuneRequest]:
+    def _load(self, session: ReadSession) -> tuple[Job, TuneRequest, int]:
         job = repository.job(session, self.claim.job_id)
         if job is None:
             raise LeaseLost(self.claim.job_id)
@@ -156,7 +168,7 @@ class Attempt:
         asked: dict[str, Any] = job.request
         device = domain_profile(profile)
         sizes = repository.sizes(session, job.id)
-        return job, TuneRequest(
+        request = TuneRequest(
             name=job.name,
             variants=tuple(
                 self._variant(row, sizes.get(row.number, ())) for row in repository.variants(session, job.id)
@@ -170,6 +182,7 @@ class Attempt:
             build_options=build_options(asked.get("build_options", ()), device.family),
             measure=asked["measure"],
         )
+        return job, request, blamed_attempts(session, self.claim, (SHUTDOWN,))
 
     def _variant(self, row: JobVariant, sizes: Sequence[JobSize]) -> Variant:
         return Variant(
@@ -222,11 +235,21 @@ class Attempt:
         self._log.warning("infrastructure", code=error.failure.code, message=error.failure.message)
         if self.stop.reason == LEASE:
             return
-        again = self.claim.attempt < self._settings.max_attempts and self.stop.reason != CANCELLED
+        self.outage = True
+        again = self._blamed + 1 < self._settings.max_attempts and self.stop.reason != CANCELLED
         if again and error.outcome in (Outcome.INFRASTRUCTURE, Outcome.DEVICE_LOST, Outcome.SKIPPED):
             self._database.write(lambda session: release(session, self.claim, error.failure.code))
             return
         self._end(lambda session, job: self._fail(session, job, error.failure))
+
+    def _give_back(self, error: Exception) -> None:
+        """The attempt ends and the job waits; where not even that can be written, until its lease has run out."""
+        self.outage = True
+        self._log.warning("outage", error=str(error)[:300])
+        try:
+            self._database.write(lambda session: release(session, self.claim, OUTAGE))
+        except (*DATABASE_AWAY, Unavailable, LeaseLost):
+            self._log.warning("lease-left-behind")
 
     def _fail(self, session: WriteSession, job: Job, failure: Failure) -> None:
         job.error = asdict(failure)

@@ -3,13 +3,17 @@
 import time
 from dataclasses import dataclass
 
-from service.db import Database
+import structlog
+
+from service.db import DATABASE_AWAY, Database, DatabaseBusy
 from service.errors import InvalidRequest, TooLarge, Unavailable
 from service.kernels import repository
 from service.tuning.toolchain import Patience, StepFailed, Stop, Toolchain
 from solver.domain import HardwareProfile, WarpwrightError, digest_text
 
 __all__ = ["ReadText", "check_size", "identify", "read_text"]
+
+log = structlog.get_logger(__name__)
 
 READ_SECONDS = 60.0
 
@@ -54,7 +58,11 @@ def identify(database: Database, toolchain: Toolchain, ir: str, profile: Hardwar
     if digest in known:
         return known[digest]
     text = read_text(toolchain, ir, profile, place)
-    database.write(lambda session: repository.remember(session, text.name, text.ir_hash, text.digest))
+    # Whoever looks something up is answered also where nothing can be written now.
+    try:
+        database.write(lambda session: repository.remember(session, text.name, text.ir_hash, text.digest))
+    except (*DATABASE_AWAY, DatabaseBusy) as error:
+        log.warning("text-not-remembered", error=str(error)[:200])
     return text.ir_hash
 
 

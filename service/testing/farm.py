@@ -115,6 +115,10 @@ class TemporaryFarm:
         for _ in range(size):
             self.start_worker()
 
+    def stop_redis(self) -> None:
+        """As ``TemporaryRedis.stop``."""
+        self._broker.stop()
+
     def restart_redis(self) -> None:
         """As ``TemporaryRedis.restart``."""
         self._broker.restart()

@@ -152,6 +152,10 @@ class StandInOnEngine:
         with tempfile.TemporaryDirectory(prefix="warpwright-measure-") as folder:
             yield from self._devices.session(device, candidates, Path(folder), patience)
 
+    def available(self) -> bool:
+        """Whether the engine can give tasks out."""
+        return self.engine.available()
+
     def close(self) -> None:
         """End the engine."""
         self.engine.close()

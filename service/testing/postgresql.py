@@ -39,12 +39,22 @@ class TemporaryPostgresql:
             connection.execute(f'CREATE DATABASE "{name}"' + (f' TEMPLATE "{template}"' if template else ""))
         return str(self._server.get_uri(name))
 
+    def restart(self, down_seconds: float = 0.0) -> None:
+        """End the server at once, as in a crash: every connection breaks. The same server is back after ``down_seconds``."""
+        self._end()
+        time.sleep(down_seconds)
+        self._server.ensure_postgres_running()
+
     def close(self) -> None:
         """Stop the server at once and remove its data.
 
         Not by the package's own way: that waits for the process to be reaped, which nobody does in a container.
         """
         self._server.cleanup()
+        self._end()
+        self._folder.cleanup()
+
+    def _end(self) -> None:
         pid = int((self._data / "postmaster.pid").read_text().split()[0])
         with contextlib.suppress(psutil.NoSuchProcess):
             server = psutil.Process(pid)
@@ -52,7 +62,6 @@ class TemporaryPostgresql:
             until = time.monotonic() + 20.0
             while server.is_running() and server.status() != psutil.STATUS_ZOMBIE and time.monotonic() < until:
                 time.sleep(0.02)
-        self._folder.cleanup()
 
     def __enter__(self) -> "TemporaryPostgresql":
         return self

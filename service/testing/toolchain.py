@@ -287,6 +287,10 @@ class StandInToolchain:
                 ),
             )
 
+    def available(self) -> bool:
+        """Always."""
+        return True
+
     def close(self) -> None:
         """End the children, where there are any."""
         if self.engine is not None:

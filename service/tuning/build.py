@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from service.errors import Unavailable
 from service.tuning.request import TuneRequest
 from service.tuning.result import CandidateKind, CandidateRecord, Failure, Outcome, Product, Step
 from service.tuning.toolchain import Built, KernelRead, Patience, ProposedSchedule, StepFailed, Toolchain
@@ -122,6 +123,8 @@ def _build_once(
         progress.seconds[step] = time.monotonic() - started
         record = plan.record(error.outcome, error.failure)
         return progress.onto(record, Built(error.report, (), ()) if error.report else None)
+    except Unavailable:
+        raise  # nothing that a candidate did: the attempt ends, and the job waits
     except Exception as error:  # noqa: BLE001 - an unknown error of one candidate is a record, never the end of the job
         progress.seconds[step] = time.monotonic() - started
         failure = Failure("unexpected-error", f"{type(error).__name__}: {error}", detail=traceback.format_exc()[-8000:])

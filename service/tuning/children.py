@@ -196,6 +196,10 @@ class ChildToolchain:
         with tempfile.TemporaryDirectory(prefix="warpwright-measure-") as folder:
             yield from self._devices.session(device, candidates, Path(folder), patience)
 
+    def available(self) -> bool:
+        """Whether the engine can give tasks out."""
+        return self._engine.available()
+
     def close(self) -> None:
         """End all children."""
         self._engine.close()

@@ -22,6 +22,7 @@ from lowering.measure.session import MeasureReport, measure_all
 from lowering.outcome import OutcomeKind
 from service import telemetry
 from service.engines.queues import SESSION
+from service.errors import Unavailable
 from service.tuning import errors
 from service.tuning.errors import code_of
 from service.tuning.result import CandidateKind, Failure, Outcome
@@ -143,7 +144,7 @@ def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> 
     """Run a session in a thread and hand its results on as they come, the finalists' last.
 
     Raises:
-        StepFailed: the session's own, or ``measure-broke`` for any other error.
+        StepFailed: the session's own, or ``measure-broke`` for any other error. Unavailable: the engine is away.
     """
     results: queue.SimpleQueue[Measured | MeasureReport | BaseException] = queue.SimpleQueue()
 
@@ -158,7 +159,7 @@ def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> 
     seen: dict[str, Measured] = {}
     while True:
         item = results.get()
-        if isinstance(item, StepFailed):
+        if isinstance(item, StepFailed | Unavailable):
             raise item
         if isinstance(item, BaseException):
             raise StepFailed(Outcome.INFRASTRUCTURE, Failure("measure-broke", f"{type(item).__name__}: {item}"))

@@ -11,6 +11,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from math import isfinite
 
+from service.errors import Unavailable
 from service.tuning.build import Plan, build, skipped
 from service.tuning.events import CandidateEnded, Event, Phase, PhaseEntered, Proposed, StepStarted, VariantRead
 from service.tuning.floor import floor_ns
@@ -162,6 +163,8 @@ def _read(run: _Run) -> tuple[dict[int, KernelRead], tuple[VariantReport, ...], 
             break
         try:
             kernel = run.toolchain.read(variant.ir, run.request.profile, run.patience(_READ_SECONDS))
+        except Unavailable:
+            raise
         except WarpwrightError as error:
             failure = Failure(error.code, error.message, error.place)
             first_refusal = first_refusal or error

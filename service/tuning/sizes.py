@@ -10,6 +10,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import Any
 
+from service.errors import Unavailable
 from service.tuning.request import Size, TuneRequest
 from service.tuning.result import CandidateKind, CandidateRecord, Outcome
 from service.tuning.toolchain import Built, BuiltCandidate, BuiltSize, Measurement, Patience, StepFailed, Toolchain
@@ -128,6 +129,8 @@ class SizeChecks:
             built = self.toolchain.compile(
                 ir, kind, schedule, profile, self.patience(seconds), self.request.build_options
             )
+        except Unavailable:
+            raise
         except WarpwrightError as error:
             return error.message
         except StepFailed as error:

@@ -261,6 +261,10 @@ class Toolchain(Protocol):
         """
         ...
 
+    def available(self) -> bool:
+        """Whether steps could be run now; False while what gives them out is away."""
+        ...
+
     def close(self) -> None:
         """End all children; nothing is called afterwards."""
         ...

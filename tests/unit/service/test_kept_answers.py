@@ -48,6 +48,9 @@ class Engine:
     def compilers(self, capability: str) -> str:
         return ""
 
+    def available(self) -> bool:
+        return True
+
     def close(self) -> None:
         """Nothing to end."""
 
