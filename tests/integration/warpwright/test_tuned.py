@@ -109,7 +109,12 @@ def test_the_decorated_object_stays_as_it_is(seen: dict[str, Any]) -> None:
 
 
 def test_a_call_without_the_familys_parameters_gets_the_best_variant(seen: dict[str, Any]) -> None:
-    assert seen["family"] == ["default BM=128 BN=128", "default BM=192", "default BM=128 BN=256", "default BM=128 BN=128"]
+    assert seen["family"] == [
+        "default BM=128 BN=128",
+        "default BM=192",
+        "default BM=128 BN=256",
+        "default BM=128 BN=128",
+    ]
 
 
 def test_an_illegal_schedule_is_told_and_never_built(seen: dict[str, Any]) -> None:
