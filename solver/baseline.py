@@ -6,7 +6,7 @@ the placement alone and judged by the verifier alone.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from solver.channels import Channel
+from solver.channels import Channel, together
 from solver.domain.kernel import ROOT
 from solver.domain.schedule import (
     Instruction,
@@ -89,12 +89,12 @@ def _body(structure: Structure, pipelines: Sequence[Protected], scope: str, role
         if channels[0].scope != scope or role not in (channels[0].producer, channels[0].consumer):
             continue
         producing = role == channels[0].producer
-        touching = {item for channel in channels for item in (channel.writes if producing else channel.reads)}
-        places = [n for n, item in enumerate(items) if item in touching]
         opening = SyncKind.PRODUCER_ACQUIRE if producing else SyncKind.CONSUMER_WAIT
         closing = SyncKind.PRODUCER_COMMIT if producing else SyncKind.CONSUMER_RELEASE
-        before[places[0]].append(Sync(opening, pipeline.name))
-        after[places[-1]].append(Sync(closing, pipeline.name))
+        for value in together(channels):
+            places = [n for n, item in enumerate(items) if item in (value.writes if producing else value.reads)]
+            before[places[0]].append(Sync(opening, pipeline.name))
+            after[places[-1]].append(Sync(closing, pipeline.name))
     body: list[Instruction] = []
     for n, item in enumerate(items):
         body += [*before[n], OpRef(item), *after[n]]

@@ -20,6 +20,9 @@ from solver.wgmma import WARPGROUP
 
 __all__ = ["lower_bounds"]
 
+RELEASES = 1_000_000
+"""Places from here on are releases of channels; a body has fewer items."""
+
 
 def lower_bounds(problem: WarpProblem, consumer_warpgroups: int | None = None) -> dict[str, tuple[Bound, ...]]:
     """Bounds of every loop's interval, the largest first; innermost loops come first, as in :func:`loops_by_weight`.
@@ -78,7 +81,9 @@ def _name(structure: Structure, scope: str, cycle: tuple[Edge, ...]) -> str:
 def _item(structure: Structure, scope: str, node: Node) -> str:
     role, place = node
     items = structure.body(scope, role)
-    return items[place] if place < len(items) else f"release {structure.channels[place - 1000].buffer}"
+    if place < len(items):
+        return items[place]
+    return f"release {structure.channels[(place - RELEASES) % len(structure.channels)].buffer}"
 
 
 class _Graph:
@@ -135,17 +140,20 @@ class _Graph:
         channel = self.structure.channels[index]
         writes = self.structure.body(self.scope, channel.producer)
         reads = self.structure.body(self.scope, channel.consumer)
-        latency, release = self.problem.device.barrier_latency_cycles, (channel.consumer, 1000 + index)
-        found, depth = [], _most_versions(self.problem, self.structure, index)
-        for write in channel.writes:
-            for read in channel.reads:
+        latency, depth = self.problem.device.barrier_latency_cycles, _most_versions(self.problem, self.structure, index)
+        found: list[Edge] = []
+        for n, value in enumerate(channel.hand_offs):
+            release = (channel.consumer, RELEASES + index + n * len(self.structure.channels))
+            for write in value.writes:
                 late = self.arrival(channel.producer, write) + self.skew(channel.producer) + latency
-                source, target = (channel.producer, writes.index(write)), (channel.consumer, reads.index(read))
-                found.append(Edge(source, target, late, 0))
-            found.append(Edge(release, (channel.producer, writes.index(write)), latency, depth))
-        for read in channel.reads:
-            spent = self.stream(channel.consumer, read) + self.skew(channel.consumer)
-            found.append(Edge((channel.consumer, reads.index(read)), release, spent, 0))
+                source = (channel.producer, writes.index(write))
+                found += [Edge(source, (channel.consumer, reads.index(read)), late, 0) for read in value.reads]
+            iterations, again = divmod(n + depth, len(channel.hand_offs))
+            for write in channel.hand_offs[again].writes:
+                found.append(Edge(release, (channel.producer, writes.index(write)), latency, iterations))
+            for read in value.reads:
+                spent = self.stream(channel.consumer, read) + self.skew(channel.consumer)
+                found.append(Edge((channel.consumer, reads.index(read)), release, spent, 0))
         return found
 
 

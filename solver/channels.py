@@ -1,6 +1,6 @@
 """Buffers that change hands between roles: in which scope, from whom to whom, and why some cannot."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from solver.domain.kernel import ROOT, Buffer, Issue, Memory, Op, ScopeKind
@@ -11,13 +11,16 @@ __all__ = [
     "PRIVATE_MEMORIES",
     "PROTECTED_MEMORIES",
     "Channel",
+    "HandOff",
     "channels_of",
     "comes_first",
+    "hand_offs",
     "item_in",
     "loop_carried",
     "meeting_scope",
     "path_to",
     "source_order",
+    "together",
 ]
 
 PROTECTED_MEMORIES = frozenset({Memory.SHARED, Memory.TENSOR})
@@ -26,22 +29,42 @@ PRIVATE_MEMORIES = frozenset({Memory.FRAGMENT, Memory.LOCAL})
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
-    """A buffer that one role fills and another uses, handed over once an iteration of ``scope``.
+class HandOff:
+    """One value's way: the items of a scope (operations or child loops) that fill it and those that use it, in source order."""
 
-    ``writes`` and ``reads`` are the items of the scope (operations or child loops) in which each side touches it.
-    """
+    writes: tuple[str, ...]
+    reads: tuple[str, ...]
+
+    @property
+    def items(self) -> frozenset[str]:
+        """All of its items."""
+        return frozenset((*self.writes, *self.reads))
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A buffer that one role fills and another uses, handed over in ``scope``: a span of its pipeline on each side a value."""
 
     buffer: str
     scope: str
     producer: str
     consumer: str
-    writes: tuple[str, ...]
-    reads: tuple[str, ...]
+    hand_offs: tuple[HandOff, ...]
+    """The values of one iteration in source order; several where the buffer is filled again behind its use."""
     carried: str
     """Why only one version is right (a value lives from one iteration to the next); empty when versions are free."""
     encloses: bool = False
     """Whether the same buffer has a channel in an inner loop: then this one's depth multiplies that one's."""
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """Items of the scope in which the producer touches the buffer."""
+        return tuple(item for hand_off in self.hand_offs for item in hand_off.writes)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Items of the scope in which the consumer touches the buffer."""
+        return tuple(item for hand_off in self.hand_offs for item in hand_off.reads)
 
     @property
     def name(self) -> str:
@@ -117,16 +140,52 @@ def channels_of(
         message = f"{buffer.name} changes hands in {_list(scopes)}; its pipeline can be in one scope only"
         return Conflict("hand_offs", message, "use one buffer a loop", buffer.name)
     again = next((pair for pair in pairs if not comes_first(problem, *pair)), None)
-    if again is not None:
-        message = (
-            f"{again[1].id} uses {buffer.name} before {again[0].id} touches it in the same iteration; "
-            "a pipeline hands over one value an iteration, after all of its producer's work"
-        )
-        return Conflict("hand_offs", message, "use one buffer for each value", buffer.name)
-    return tuple(
-        _channel(problem, buffer.name, scope, scopes[level + 1 : level + 2], producer, consumer, filling, using)
+    sides = (producer, consumer, filling, using)
+    made = tuple(
+        _channel(problem, buffer.name, scope, scopes[level + 1 : level + 2], *sides, in_turns=again is not None)
         for level, scope in enumerate(scopes)
     )
+    if again is not None and not (len(made) == 1 and _in_turns(made[0].hand_offs)):
+        message = (
+            f"{again[1].id} uses {buffer.name} before {again[0].id} touches it in the same iteration; "
+            "a pipeline hands over a value after all of its producer's work, and each value to a use"
+        )
+        return Conflict("hand_offs", message, "use one buffer for each value", buffer.name)
+    return made
+
+
+def hand_offs(
+    order: Sequence[str], fills: Collection[str], uses: Collection[str], *, in_turns: bool
+) -> tuple[HandOff, ...]:
+    """The values that a buffer hands over in one iteration, by items of the scope in source ``order``.
+
+    ``fills`` and ``uses`` are the items in which producer and consumer touch it. ``in_turns``: what the producer does after a
+    use begins the next value; else all is one value.
+    """
+    turns: list[tuple[list[str], list[str]]] = [([], [])]
+    for item in order:
+        if item in fills:
+            if in_turns and turns[-1][1]:
+                turns.append(([], []))
+            turns[-1][0].append(item)
+        if item in uses:
+            turns[-1][1].append(item)
+    return tuple(HandOff(tuple(writes), tuple(reads)) for writes, reads in turns)
+
+
+def together(channels: Sequence[Channel]) -> tuple[HandOff, ...]:
+    """The hand-offs of a pipeline that protects these channels' buffers: the first value of each together, and so on."""
+    made = []
+    for values in zip(*(channel.hand_offs for channel in channels), strict=True):
+        writes = dict.fromkeys(item for value in values for item in value.writes)
+        reads = dict.fromkeys(item for value in values for item in value.reads)
+        made.append(HandOff(tuple(writes), tuple(reads)))
+    return tuple(made)
+
+
+def _in_turns(values: tuple[HandOff, ...]) -> bool:
+    """Whether producer and consumer take turns, item by item, with work for both in every value."""
+    return len(values) > 1 and all(v.writes and v.reads and not set(v.writes) & set(v.reads) for v in values)
 
 
 def _ends_unseen(op: Op, buffer: str) -> bool:
@@ -151,20 +210,21 @@ def _channel(
     consumer: str,
     filling: list[Op],
     using: list[Op],
+    *,
+    in_turns: bool,
 ) -> Channel:
     """The channel of one scope; uses inside the scope of an inner channel are that one's."""
-    order = {item: n for n, item in enumerate(problem.scopes[scope].items)}
     here = [op for op in using if not any(x in path_to(problem, op.scope) for x in inner)]
     writes = {item_in(problem, scope, op) for op in filling if scope in path_to(problem, op.scope)}
     reads = {item_in(problem, scope, op) for op in here if scope in path_to(problem, op.scope)}
+    values = hand_offs(problem.scopes[scope].items, writes, reads, in_turns=in_turns)
     return Channel(
         buffer=buffer,
         scope=scope,
         producer=producer,
         consumer=consumer,
-        writes=tuple(sorted(writes, key=order.__getitem__)),
-        reads=tuple(sorted(reads, key=order.__getitem__)),
-        carried=loop_carried(problem, buffer, scope),
+        hand_offs=values,
+        carried=loop_carried(problem, buffer, scope, [value.items for value in values]),
         encloses=bool(inner),
     )
 
@@ -197,30 +257,48 @@ def _reads_older_value(problem: WarpProblem, scope: str, op: Op, buffer: str, wr
 
 def source_order(problem: WarpProblem, scope_id: str) -> list[Op]:
     """Every operation of a scope and its child loops, in source order."""
+    return _ops_of(problem, problem.scopes[scope_id].items)
+
+
+def _ops_of(problem: WarpProblem, items: Sequence[str]) -> list[Op]:
     ordered: list[Op] = []
-    for item in problem.scopes[scope_id].items:
+    for item in items:
         ordered += source_order(problem, item) if item in problem.scopes else [problem.ops[item]]
     return ordered
 
 
-def loop_carried(problem: WarpProblem, buffer: str, scope_id: str) -> str:
-    """Why a buffer may have one version only in this scope; empty when each iteration starts afresh.
+def loop_carried(problem: WarpProblem, buffer: str, scope_id: str, values: Sequence[Collection[str]] = ()) -> str:
+    """Why a buffer may have one version only in this scope; empty when each value starts afresh.
 
     A value that lives from one iteration to the next (a read before the first whole write, a partial or guarded first
     write) would be the value of ``depth`` iterations ago in a versioned buffer. TileLang does not check it (rules 1.14.8).
-    Parts that asynchronous loads fill together count as a whole.
+    Parts that asynchronous loads fill together count as a whole. ``values`` are the items of each hand-off where an iteration
+    has several: every one has a version of its own, so what one of them leaves over, the next one does not see.
     """
+    if len(values) > 1:
+        items = problem.scopes[scope_id].items
+        within = [[item for item in items if item in value] for value in values]
+        found = (_lives_on(_ops_of(problem, some), buffer, "of a span earlier", parts=False) for some in within)
+        return next((reason for reason in found if reason), "")
     if problem.scopes[scope_id].kind is ScopeKind.ROOT:
         return ""
-    for op in source_order(problem, scope_id):
+    return _lives_on(source_order(problem, scope_id), buffer, "of an iteration earlier", parts=True)
+
+
+def _lives_on(ops: Sequence[Op], buffer: str, since: str, *, parts: bool) -> str:
+    """Why the first of these operations that touches the buffer needs what was in it before; empty when none does.
+
+    ``parts``: asynchronous loads of parts make a whole together.
+    """
+    for op in ops:
         if buffer in {access.buffer for access in op.reads}:
-            return f"{op.id} reads its value of an iteration earlier"
+            return f"{op.id} reads its value {since}"
         for access in op.writes:
             if access.buffer != buffer:
                 continue
             if op.guarded:
                 return f"{op.id} writes it under a guard only"
-            if access.whole or op.issue is Issue.ASYNCHRONOUS:
+            if access.whole or (parts and op.issue is Issue.ASYNCHRONOUS):
                 return ""
             return f"{op.id} writes a part of it only"
     return ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from solver.channels import together
 from solver.domain.kernel import ROOT
 from solver.domain.schedule import (
     Instruction,
@@ -26,7 +27,7 @@ def decode(enc: Encoding, values: Sequence[int]) -> WarpSchedule:
     """The schedule of an assignment.
 
     An acquire stands right before the first item that fills the pipeline's buffers, a commit right after the last one, a
-    wait and a release likewise around the items that use them.
+    wait and a release likewise around the items that use them; one pair for each value of an iteration.
     """
     pipelines = _pipelines(enc, values)
     scopes = [ROOT, *(scope.id for scope in enc.problem.graph.scopes if scope.id != ROOT)]
@@ -97,14 +98,14 @@ def _body(
         if channels[0].scope != scope or role not in (channels[0].producer, channels[0].consumer):
             continue
         producing = role == channels[0].producer
-        touching = {item for channel in channels for item in (channel.writes if producing else channel.reads)}
-        places = [n for n, item in enumerate(items) if item in touching]
-        stage = _stage(enc, values, scope, role, items[places[0]])
         opening = SyncKind.PRODUCER_ACQUIRE if producing else SyncKind.CONSUMER_WAIT
         closing = SyncKind.PRODUCER_COMMIT if producing else SyncKind.CONSUMER_RELEASE
-        last = max(places[-1], _last_wait(enc, enc.structure.body(scope, role), items, places))
-        before[places[0]].append(Sync(opening, pipeline.name, stage))
-        after[last].append(Sync(closing, pipeline.name, stage))
+        for value in together(channels):
+            places = [n for n, item in enumerate(items) if item in (value.writes if producing else value.reads)]
+            stage = _stage(enc, values, scope, role, items[places[0]])
+            last = max(places[-1], _last_wait(enc, enc.structure.body(scope, role), items, places))
+            before[places[0]].append(Sync(opening, pipeline.name, stage))
+            after[last].append(Sync(closing, pipeline.name, stage))
     body: list[Instruction] = []
     for n, item in enumerate(items):
         body += [*before[n], OpRef(item), *after[n]]

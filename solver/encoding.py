@@ -6,12 +6,14 @@ is a variable. Where it is multiplied (by a depth, by a stage), one guarded line
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from solver.channels import Channel
+from solver.channels import Channel, HandOff, together
 from solver.costs import NOMINAL_TRIPS, arrival_cycles, skew_cycles, stream_cycles
 from solver.domain.kernel import ROOT, Issue, Memory, Op, OpKind, Scope, ScopeKind
 from solver.model import Expr, Literal, Model, Var, linear
 from solver.problem import CONSUMER, LOAD, MMA, WarpProblem
+from solver.program import free_after
 from solver.structure import Structure, structure_of
 from solver.wgmma import WARPGROUP
 
@@ -49,6 +51,8 @@ class Encoding:
     versions_is: dict[str, dict[int, Literal]] = field(default_factory=dict)
     """Versions of a buffer that changes hands: its depth, or the product of the depths of nested pipelines."""
     merged: dict[tuple[int, int], Literal] = field(default_factory=dict)
+    apart: list[tuple[int, int]] = field(default_factory=list)
+    """Channels between the same roles in the same scope, with as many values, that no pipeline can hand over together."""
     leads: list[Literal] = field(default_factory=list)
     """Whether a channel is the first one of its pipeline."""
     interval: dict[str, Var] = field(default_factory=dict)
@@ -58,8 +62,9 @@ class Encoding:
     stage_is: dict[Key, dict[int, Literal]] = field(default_factory=dict)
     before: dict[tuple[str, str, str, str], Literal] = field(default_factory=dict)
     """Scope, role and two items in source order: whether the first one also runs first in its role's body."""
-    full: list[Var | None] = field(default_factory=list)
-    release: list[Var | None] = field(default_factory=list)
+    full: dict[tuple[int, int], Var] = field(default_factory=dict)
+    """When a value is there, by channel of a loop and hand-off of an iteration."""
+    release: dict[tuple[int, int], Var] = field(default_factory=dict)
 
     def stream(self, role: str, item: str) -> Expr:
         """Cycles for which an item holds its role's stream, as an expression of width and child intervals."""
@@ -132,7 +137,7 @@ def works_with_threads(problem: WarpProblem, op: Op) -> bool:
 
 
 def largest_depth(problem: WarpProblem, structure: Structure, index: int) -> int:
-    """Most versions the search offers for a channel: never more than there are iterations, and what a pin asks for."""
+    """Most versions the search offers for a channel: never more than there are values, and what a pin asks for."""
     channel = structure.channels[index]
     pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer and not channel.encloses]
     iterations: int | None = 1
@@ -141,7 +146,7 @@ def largest_depth(problem: WarpProblem, structure: Structure, index: int) -> int
         trips = problem.scopes[current].trips
         iterations = None if iterations is None or trips is None else iterations * trips
         current = problem.scopes[current].parent
-    most = LARGEST_DEPTH if iterations is None else max(1, min(LARGEST_DEPTH, iterations))
+    most = LARGEST_DEPTH if iterations is None else max(1, min(LARGEST_DEPTH, iterations * len(channel.hand_offs)))
     return max([most, *pinned])
 
 
@@ -172,8 +177,6 @@ def declare(problem: WarpProblem, at_least: Mapping[str, int] | None = None) -> 
     structure, model = structure_of(problem), Model()
     enc = Encoding(problem, structure, model, no_reallocation=model.boolean("no_reallocation"))
     enc.loops = _loops(problem)
-    enc.full = [None] * len(structure.channels)
-    enc.release = [None] * len(structure.channels)
     _declare_roles(enc)
     _declare_channels(enc)
     for scope in enc.loops:
@@ -237,7 +240,10 @@ def _declare_channels(enc: Encoding) -> None:
             same = (earlier.scope, earlier.producer, earlier.consumer, earlier.buffer != channel.buffer)
             alike = same == (channel.scope, channel.producer, channel.consumer, True)
             alike = alike and not nested & {earlier.buffer, channel.buffer}
-            if alike and not _loop_between(problem, structure, earlier, channel):
+            alike = alike and len(earlier.hand_offs) == len(channel.hand_offs)
+            if alike and not _can_share(problem, structure, earlier, channel):
+                enc.apart.append((other, index))
+            elif alike:
                 enc.merged[other, index] = model.boolean(f"{earlier.buffer} and {channel.buffer} share a pipeline")
         _declare_lead(enc, index)
     for buffer in dict.fromkeys(channel.buffer for channel in structure.channels):
@@ -266,16 +272,30 @@ def _versions(enc: Encoding, buffer: str) -> dict[int, Literal]:
     return made
 
 
-def _loop_between(problem: WarpProblem, structure: Structure, one: Channel, other: Channel) -> bool:
-    """Whether a loop that both roles enter stands after a use and before a fill of the two.
+def _can_share(problem: WarpProblem, structure: Structure, one: Channel, other: Channel) -> bool:
+    """Whether one pipeline can hand over the values of two channels with as many each, the first ones together and so on."""
+    values = together((one, other))
+    if any(_loop_between(problem, structure, one, value) for value in values):
+        return False
+    filling, using = (structure.body(one.scope, role) for role in (one.producer, one.consumer))
+    for value, later in pairwise(values):
+        filled, free = max(map(filling.index, value.writes)), using.index(free_after(problem.ops, using, value.reads))
+        if filled >= min(map(filling.index, later.writes)) or free >= min(map(using.index, later.reads)):
+            return False
+    return True
+
+
+def _loop_between(problem: WarpProblem, structure: Structure, channel: Channel, value: HandOff) -> bool:
+    """Whether a loop that both roles of a channel enter stands after a use and before a fill of a common value.
 
     Merged, the consumer would wait for the common commit before the loop, and the producer would come to it after the loop,
     in which it waits for the consumer.
     """
-    items = problem.scopes[one.scope].items
-    first_read = min(items.index(item) for item in (*one.reads, *other.reads))
-    last_write = max(items.index(item) for item in (*one.writes, *other.writes))
-    entered = set(structure.body(one.scope, one.producer)) & set(structure.body(one.scope, one.consumer))
+    items = problem.scopes[channel.scope].items
+    first_read, last_write = min(map(items.index, value.reads)), max(map(items.index, value.writes))
+    entered = set(structure.body(channel.scope, channel.producer)) & set(
+        structure.body(channel.scope, channel.consumer)
+    )
     loops = [at for at, item in enumerate(items) if item in problem.scopes and item in entered]
     return any(first_read <= at < last_write for at in loops)
 
@@ -306,9 +326,10 @@ def _declare_times(enc: Encoding, scope: Scope, least: int) -> None:
                 model.exactly_one(list(literals.values()))
                 enc.stage_is[key] = literals
     for index, channel in enumerate(structure.channels):
-        if channel.scope == scope.id:
-            enc.full[index] = model.integer(f"{channel.buffer} full in {scope.id}", 0, 6 * longest)
-            enc.release[index] = model.integer(f"{channel.buffer} released in {scope.id}", 0, 6 * longest)
+        for n in range(len(channel.hand_offs)) if channel.scope == scope.id else ():
+            which = f"{channel.buffer} {n}" if n else channel.buffer
+            enc.full[index, n] = model.integer(f"{which} full in {scope.id}", 0, 6 * longest)
+            enc.release[index, n] = model.integer(f"{which} released in {scope.id}", 0, 6 * longest)
 
 
 def longest_iteration(problem: WarpProblem, structure: Structure, scope: Scope) -> int:

@@ -19,7 +19,7 @@ from solver.facts import DeviceFacts, read_facts
 
 __all__ = ["CONSTRAINT_SET", "CONSUMER", "LOAD", "MMA", "ROLES", "STORE", "WarpProblem", "close_problem"]
 
-CONSTRAINT_SET = "cuda-warp/2"
+CONSTRAINT_SET = "cuda-warp/3"
 """Version of the whole set of families. It changes whenever a family accepts or refuses another schedule than before."""
 
 CONSUMER, LOAD, MMA, STORE = "consumer", "load", "mma", "store"

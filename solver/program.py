@@ -12,7 +12,7 @@ from solver.channels import path_to
 from solver.domain.kernel import Op, OpKind
 from solver.problem import WarpProblem
 
-__all__ = ["Ordering", "Placed", "orderings", "wait_behind"]
+__all__ = ["Ordering", "Placed", "free_after", "orderings", "wait_behind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,12 @@ def wait_behind(ops: Mapping[str, Op], items: Sequence[str], item: str) -> str |
             return other
         younger += op.left_in_flight
     return None
+
+
+def free_after(ops: Mapping[str, Op], items: Sequence[str], touching: Sequence[str]) -> str:
+    """The item of a role's body after which buffers are free: the last that touches them, or the wait of a product in flight."""
+    waits = [wait_behind(ops, items, item) for item in touching if item in ops and ops[item].left_in_flight]
+    return max((*touching, *(wait for wait in waits if wait is not None)), key=items.index)
 
 
 def _scalars(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:

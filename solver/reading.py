@@ -90,6 +90,18 @@ class Reading:
             for op in self.problem.graph.ops
         }
 
+    def values(self, pipeline: str) -> tuple[frozenset[str], ...]:
+        """Items inside each value that a pipeline hands over in one iteration: the producer's n-th span and the consumer's."""
+        scope = self.scope_of.get(pipeline, "")
+        found: dict[int, set[str]] = {}
+        for role in self.roles:
+            body = self.bodies.get((scope, role), ())
+            spans = [span for span in self.spans(scope, role) if span.pipeline == pipeline]
+            for n, span in enumerate(spans):
+                inside = body[span.opened + 1 : span.close]
+                found.setdefault(n, set()).update(entry.id for entry in inside if isinstance(entry, OpRef))
+        return tuple(frozenset(found[n]) for n in sorted(found))
+
     def protecting(self, buffer: str) -> tuple[Pipeline, ...]:
         """Pipelines of a buffer, outermost scope first."""
         holding = [p for p in self.schedule.pipelines if buffer in p.buffers and p.name in self.scope_of]

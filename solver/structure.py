@@ -9,12 +9,14 @@ the role that uses it (:mod:`solver.staying`). Pins override the rule, operation
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from solver.channels import Channel, channels_of
 from solver.domain.kernel import Op
 from solver.domain.verdict import Conflict
 from solver.placing import place
 from solver.problem import ROLES, WarpProblem
+from solver.program import free_after
 from solver.staying import LOADS, loads_that_stay, plain_copy
 
 __all__ = ["Structure", "structure_of"]
@@ -97,6 +99,8 @@ def _structure(problem: WarpProblem, placement: dict[str, tuple[str, ...]], conf
     channels: list[Channel] = []
     for buffer in problem.graph.buffers:
         found = channels_of(problem, buffer, placement)
+        if not isinstance(found, Conflict):
+            found = next((c for channel in found if (c := _read_too_long(problem, bodies, channel))), found)
         if isinstance(found, Conflict):
             conflicts.append(found)
         else:
@@ -116,3 +120,19 @@ def _structure(problem: WarpProblem, placement: dict[str, tuple[str, ...]], conf
         ops=ops,
         plain=frozenset(plain),
     )
+
+
+def _read_too_long(
+    problem: WarpProblem, bodies: Mapping[tuple[str, str], tuple[str, ...]], channel: Channel
+) -> Conflict | None:
+    """A value that a product in flight still reads when the next one is waited for: a pipeline is open once a role at a time."""
+    items = bodies[channel.scope, channel.consumer]
+    for value, later in pairwise(channel.hand_offs):
+        free = free_after(problem.ops, items, value.reads)
+        if items.index(free) >= items.index(later.reads[0]):
+            message = (
+                f"{value.reads[-1]} reads {channel.buffer} until {free}, but {later.reads[0]} needs the next value of it "
+                "before; a pipeline is open once a role at a time"
+            )
+            return Conflict("hand_offs", message, f"wait for {value.reads[-1]} first", channel.buffer)
+    return None

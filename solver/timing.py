@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from solver.channels import path_to
 from solver.costs import NOMINAL_TRIPS, arrival_cycles, skew_cycles, stream_cycles, unit_cycles
 from solver.domain.kernel import ROOT, ScopeKind, Unit
-from solver.domain.schedule import Sync, SyncKind
 from solver.problem import WarpProblem
 from solver.program import orderings
 from solver.reading import Reading
@@ -195,25 +194,23 @@ def _ring_edges(
 ) -> list[Edge]:
     """Full barrier to wait, release to the next acquire of the same version."""
     latency, found = reading.problem.device.barrier_latency_cycles, []
-    places: dict[SyncKind, Node] = {}
-    for role in reading.roles:
-        for position, instruction in enumerate(reading.bodies.get((scope, role), ())):
-            if isinstance(instruction, Sync) and instruction.pipeline == pipeline:
-                places.setdefault(instruction.sync, (role, position))
-    wait, acquire = places[SyncKind.CONSUMER_WAIT], places[SyncKind.PRODUCER_ACQUIRE]
-    release, commit = places[SyncKind.CONSUMER_RELEASE], places[SyncKind.PRODUCER_COMMIT]
-    producer, consumer = commit[0], release[0]
-    filled_late, freed_late = _skew(reading, scope, producer), _skew(reading, scope, consumer)
-    buffers = set(reading.buffers_of(pipeline))
-    for entry in reading.entries(scope, producer):
-        if entry.item and acquire[1] < entry.position < commit[1]:
-            if not reading.touched(entry.item, producer) & buffers:
-                continue
-            op = reading.ops.get(entry.item)
-            warps = reading.roles[producer].warps
-            cycles = _child(reading, entry.item, known) if op is None else arrival_cycles(reading.problem, op, warps)
-            found.append(Edge((producer, entry.position), wait, cycles + filled_late + latency, 0))
-    depth = reading.pipelines[pipeline].depth
-    found.append(Edge(release, acquire, freed_late + latency, depth))
-    ends[release] = freed_late
+    held = [(role, span) for role in reading.roles for span in reading.spans(scope, role) if span.pipeline == pipeline]
+    filling, using = ([(role, span) for role, span in held if span.producing is side] for side in (True, False))
+    buffers, depth = set(reading.buffers_of(pipeline)), reading.pipelines[pipeline].depth
+    for n, ((producer, filled), (consumer, used)) in enumerate(zip(filling, using, strict=True)):
+        filled_late, freed_late = _skew(reading, scope, producer), _skew(reading, scope, consumer)
+        for entry in reading.entries(scope, producer):
+            if entry.item and filled.opened < entry.position < filled.close:
+                if not reading.touched(entry.item, producer) & buffers:
+                    continue
+                op = reading.ops.get(entry.item)
+                warps = reading.roles[producer].warps
+                late = _child(reading, entry.item, known) if op is None else arrival_cycles(reading.problem, op, warps)
+                wait = (consumer, used.opened)
+                found.append(Edge((producer, entry.position), wait, late + filled_late + latency, 0))
+        release = (consumer, used.close)
+        iterations, again = divmod(n + depth, len(filling))
+        refill = (producer, filling[again][1].opened)
+        found.append(Edge(release, refill, freed_late + latency, iterations))
+        ends[release] = freed_late
     return found

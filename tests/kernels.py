@@ -394,3 +394,16 @@ def blackwell_gemm(bm: int = 128, bn: int = 128, bk: int = 64, *, trips: int | N
     s.copy("stage_c", "out", "Cs")
     s.store("store_c", "Cs")
     return s.graph("sm_100a")
+
+
+def filled_twice() -> KernelGraph:
+    """Filled, used, filled and used again in one iteration."""
+    s = Sketch("twice", 128)
+    s.buffer("As", Memory.SHARED, (64, 64))
+    s.buffer("acc", Memory.FRAGMENT, (64, 64), "float32")
+    s.fill("clear", "acc")
+    s.loop("k", 8)
+    for part in ("first", "second"):
+        s.load(f"copy_{part}", "As", "k")
+        s.gemm(f"mma_{part}", "As", "As", "acc", (64, 64, 64), "k")
+    return s.graph()

@@ -5,7 +5,7 @@ runs what, and which buffers change hands, follow from the solver's own placemen
 """
 
 from solver.candidates.structures import Space, Structure
-from solver.channels import Channel
+from solver.channels import Channel, HandOff, together
 from solver.domain import ROOT, Pins, Pipeline, Role, WarpSchedule
 from solver.encoding import default_warps
 from solver.problem import CONSUMER, WarpProblem
@@ -37,6 +37,7 @@ def sketch(space: Space, structure: Structure, problem: WarpProblem) -> WarpSche
     pipelines: list[Pipeline] = []
     producers: dict[str, str] = {}
     homes: dict[str, str] = {}
+    values: dict[str, tuple[HandOff, ...]] = {}
     for channels in _groups(placed.channels, structure):
         names = tuple(channel.buffer for channel in channels)
         single = [channel for channel in channels if channel.carried or channel.encloses]
@@ -45,8 +46,10 @@ def sketch(space: Space, structure: Structure, problem: WarpProblem) -> WarpSche
         pipelines.append(pipeline)
         producers[pipeline.name] = channels[0].producer
         homes[pipeline.name] = channels[0].scope
+        if len(channels[0].hand_offs) > 1:
+            values[pipeline.name] = together(channels)
     num_warps = -(-roles[-1].warps_hi // 4) * 4
-    return assemble(space.graph, roles, placed.placement, pipelines, producers, num_warps, homes)
+    return assemble(space.graph, roles, placed.placement, pipelines, producers, num_warps, homes, values)
 
 
 def _groups(channels: tuple[Channel, ...], structure: Structure) -> list[list[Channel]]:
@@ -62,6 +65,6 @@ def _groups(channels: tuple[Channel, ...], structure: Structure) -> list[list[Ch
         loaded = channel.scope != ROOT and channel.buffer in depths and not channel.encloses
         merges = loaded and (structure.merged or channel.buffer in group)
         key = (channel.scope, channel.producer, channel.consumer) if merges else (channel.buffer, channel.scope)
-        key = (*key, group.get(channel.buffer)) if merges else key
+        key = (*key, group.get(channel.buffer), len(channel.hand_offs)) if merges else key
         found.setdefault(key, []).append(channel)
     return list(found.values())

@@ -7,6 +7,8 @@ of the order (rule book 1.7 and 1.14.7: PV of the wrong iteration is accepted). 
 are free only after its wait (1.14.6). Source: TileLang 0.1.15 wheel, MWS:1863-1936, 2495-2602.
 """
 
+from itertools import pairwise
+
 from solver.domain.kernel import ROOT, Scope, ScopeKind
 from solver.domain.schedule import Sync
 from solver.domain.verdict import Violation
@@ -14,7 +16,7 @@ from solver.encoding import Encoding
 from solver.families.fact import Fact
 from solver.model import Literal, Var
 from solver.problem import WarpProblem
-from solver.program import orderings, wait_behind
+from solver.program import free_after, orderings, wait_behind
 from solver.reading import Entry, Reading
 
 NAME = "body_order"
@@ -36,9 +38,8 @@ def build(enc: Encoding) -> None:
                 end = enc.start[scope.id, role, item] + enc.stream(role, item)
                 enc.model.at_least(enc.length[scope.id] - end, 0)
         for index, channel in enumerate(enc.structure.channels):
-            release = enc.release[index]
-            if channel.scope == scope.id and release is not None:
-                enc.model.at_least(enc.length[scope.id] - release, 0)
+            for n in range(len(channel.hand_offs)) if channel.scope == scope.id else ():
+                enc.model.at_least(enc.length[scope.id] - enc.release[index, n], 0)
 
 
 def _build_in_order(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
@@ -69,6 +70,7 @@ def _build_staged(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]
             model.at_least(one - other - enc.stream(role, second), 0, when=[before.negated()])
             enc.before[scope.id, role, first, second] = before
     _build_stages(enc, scope, role, items)
+    _build_spans(enc, scope, role, items)
     for ordering in orderings(enc.problem, enc.structure, scope.id, role):
         start = enc.start[scope.id, role, ordering.first] + enc.stream(role, ordering.first)
         later = enc.start[scope.id, role, ordering.second] + ordering.distance * interval
@@ -122,6 +124,17 @@ def _build_stages(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]
         enc.model.any_of(lowest, note="offsets count from the smallest stage")
 
 
+def _build_spans(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
+    """Spans of one pipeline follow one another: all work on a value, with what it waits for, before the next one's."""
+    for index in _sides(enc, scope, role):
+        channel = enc.structure.channels[index]
+        sides = [value.writes if role == channel.producer else value.reads for value in channel.hand_offs]
+        for value, later in pairwise(sides):
+            for item in {*value, free_after(enc.problem.ops, items, value)}:
+                for after in later:
+                    enc.model.any_of([enc.before[scope.id, role, item, after]])
+
+
 def _same_stage(enc: Encoding, scope: str, role: str, one: str, other: str, when: tuple[Literal, ...]) -> None:
     for stage, literal in enc.stage_is[scope, role, one].items():
         enc.model.any_of([enc.stage_is[scope, role, other][stage]], when=[literal, *when])
@@ -164,9 +177,15 @@ def check(reading: Reading) -> tuple[Violation, ...]:
 
 def _check_stages(reading: Reading, scope: str, role: str, entries: tuple[Entry, ...], found: list[Violation]) -> None:
     opened: dict[str, Sync] = {}
+    stage_of: dict[str, int] = {}
     for entry in entries:
         if isinstance(entry.instruction, Sync):
             sync = entry.instruction
+            if sync.pipeline not in opened and stage_of.setdefault(sync.pipeline, sync.stage) != sync.stage:
+                message = (
+                    f"{role} has spans of {sync.pipeline} in {scope} at different stages: they would change places"
+                )
+                found.append(Violation(NAME, "spans-share-stage", message, sync.pipeline))
             if sync.pipeline in opened:
                 if opened.pop(sync.pipeline).stage != sync.stage:
                     message = f"{role} opens and closes {sync.pipeline} in {scope} at different stages"

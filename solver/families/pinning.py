@@ -96,6 +96,9 @@ def _build_pipelines(enc: Encoding, pins: Pins) -> None:
         with enc.model.family(f"{PREFIX}merged_pipelines={str(pins.merged_pipelines).lower()}"):
             for literal in enc.merged.values():
                 enc.model.any_of([literal if pins.merged_pipelines else literal.negated()])
+            for pair in enc.apart if pins.merged_pipelines else ():
+                names = " and ".join(channels[n].buffer for n in pair)
+                _constant(enc, False, f"no pipeline can hand over {names} together")
 
 
 def _build_stages(enc: Encoding, pins: Pins) -> None:
@@ -170,7 +173,7 @@ def _switch_values(reading: Reading, pins: Pins) -> Compared:
 
 
 def _owners(reading: Reading) -> list[tuple[str, ...]]:
-    """Scope and roles of each pipeline: those that are equal could be merged."""
+    """Scope, roles and values an iteration of each pipeline: those that are equal could be merged."""
     owners = []
     for pipeline in reading.schedule.pipelines:
         scope = reading.scope_of.get(pipeline.name, ROOT)
@@ -180,7 +183,8 @@ def _owners(reading: Reading) -> list[tuple[str, ...]]:
             if where == scope and any(isinstance(i, Sync) and i.pipeline == pipeline.name for i in body)
         )
         nested = any(len(reading.protecting(buffer)) > 1 for buffer in pipeline.buffers)
-        owners.append((scope, *roles, pipeline.name if nested else ""))
+        values = len(reading.values(pipeline.name))
+        owners.append((scope, *roles, str(values), pipeline.name if nested else ""))
     return owners
 
 

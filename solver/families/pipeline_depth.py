@@ -2,7 +2,8 @@
 
 So the interval is at least the time from a version's refill to its release, divided by the depth; loads are counted with
 the latency they have under load. A value that lives across iterations allows one version only (TileLang would hand out the
-value of ``depth`` iterations ago, rule book 1.14.8), and more versions than iterations are never used. Source: rule book
+value of ``depth`` iterations ago, rule book 1.14.8), and more versions than values are never used. A pipeline with several
+spans an iteration hands over a value in each, so its refills come sooner and no span sees what another left. Source: rule book
 1.4, 1.8; literature.md 2.1 (depth = ceil(R / II)); facebookexperimental/triton pull 1804 (versions >= lead + 1).
 """
 
@@ -31,15 +32,17 @@ def build(enc: Encoding) -> None:
             model.at_most(depth, 1, note=f"{channel.buffer} may have one version only: {channel.carried}")
         limit = iteration_limit(enc.problem, channel.scope)
         if limit is not None:
-            model.at_most(depth, limit, note=f"{channel.scope} runs {limit} times")
+            values = limit * len(channel.hand_offs)
+            model.at_most(depth, values, note=f"{channel.scope} runs {limit} times")
         if channel.scope != ROOT:
             _build_ring(enc, index)
     for (first, second), literal in enc.merged.items():
         model.equal(enc.depth[first] - enc.depth[second], 0, when=[literal], note="one pipeline, one depth")
         for times in (enc.full, enc.release):
-            one, other = times[first], times[second]
-            if one is not None and other is not None:
-                model.equal(one - other, 0, when=[literal], note="one pipeline, one barrier")
+            for index, n in times:
+                if index == first:
+                    both = times[first, n] - times[second, n]
+                    model.equal(both, 0, when=[literal], note="one pipeline, one barrier")
     for scope in enc.loops:
         for unit in Unit:
             busy = unit_cycles(enc.problem, scope.id, unit)
@@ -48,25 +51,27 @@ def build(enc: Encoding) -> None:
 
 
 def _build_ring(enc: Encoding, index: int) -> None:
-    model, channel = enc.model, enc.structure.channels[index]
-    full, release, latency = enc.full[index], enc.release[index], enc.problem.device.barrier_latency_cycles
-    assert full is not None
-    assert release is not None
-    interval = enc.interval[channel.scope]
+    model, channel, latency = enc.model, enc.structure.channels[index], enc.problem.device.barrier_latency_cycles
+    interval, values = enc.interval[channel.scope], len(channel.hand_offs)
     filled_late = enc.skew(channel.scope, channel.producer)
     freed_late = enc.skew(channel.scope, channel.consumer)
-    for item in channel.writes:
-        start = enc.start[channel.scope, channel.producer, item]
-        model.at_least(full - start - enc.arrival(channel.producer, item) - filled_late, 0)
+    for n, value in enumerate(channel.hand_offs):
+        full, release = enc.full[index, n], enc.release[index, n]
+        for item in value.writes:
+            start = enc.start[channel.scope, channel.producer, item]
+            model.at_least(full - start - enc.arrival(channel.producer, item) - filled_late, 0)
         for depth, literal in enc.depth_is[index].items():
-            refill = start + depth * interval - release
-            model.at_least(refill, latency, when=[literal], note=f"refill of {channel.buffer} after its release")
-    for item in channel.reads:
-        start = enc.start[channel.scope, channel.consumer, item]
-        model.at_least(start - full, latency, note=f"{item} waits for {channel.buffer}")
-        model.at_least(release - start - enc.stream(channel.consumer, item) - freed_late, 0)
-        for late in _results_in_flight(enc, channel.scope, channel.consumer, item):
-            model.at_least(release - late - freed_late, 1, note=f"{item} reads {channel.buffer} until its wait")
+            iterations, next_value = divmod(n + depth, values)
+            for item in channel.hand_offs[next_value].writes:
+                start = enc.start[channel.scope, channel.producer, item]
+                refill = start + iterations * interval - release
+                model.at_least(refill, latency, when=[literal], note=f"refill of {channel.buffer} after its release")
+        for item in value.reads:
+            start = enc.start[channel.scope, channel.consumer, item]
+            model.at_least(start - full, latency, note=f"{item} waits for {channel.buffer}")
+            model.at_least(release - start - enc.stream(channel.consumer, item) - freed_late, 0)
+            for late in _results_in_flight(enc, channel.scope, channel.consumer, item):
+                model.at_least(release - late - freed_late, 1, note=f"{item} reads {channel.buffer} until its wait")
 
 
 def _results_in_flight(enc: Encoding, scope: str, role: str, item: str) -> list[Var]:
@@ -85,13 +90,14 @@ def check(reading: Reading) -> tuple[Violation, ...]:
         scope = reading.scope_of.get(pipeline.name, ROOT)
         if scope not in reading.problem.scopes:
             continue
+        values = reading.values(pipeline.name)
         for buffer in pipeline.buffers:
-            reason = loop_carried(reading.problem, buffer, scope)
+            reason = loop_carried(reading.problem, buffer, scope, values)
             if reason and pipeline.depth > 1:
                 message = f"{pipeline.name} has depth {pipeline.depth}, but {buffer} may have one version: {reason}"
                 found.append(Violation(NAME, "loop-carried", message, buffer))
         limit = iteration_limit(reading.problem, scope)
-        if limit is not None and pipeline.depth > limit:
+        if limit is not None and pipeline.depth > limit * max(len(values), 1):
             message = f"{pipeline.name} has depth {pipeline.depth}; {scope} runs {limit} times, the rest is never used"
             found.append(Violation(NAME, "deeper-than-trips", message, pipeline.name))
     return tuple(found)
@@ -108,11 +114,12 @@ def life_cycles(problem: WarpProblem, channel: Channel, consumer_warps: int) -> 
         return tuple(structure.ops[item] for item in items if item in problem.ops)
 
     body = {role: ops(structure.body(channel.scope, role)) for role in (channel.producer, channel.consumer)}
-    filling, using = ops(channel.writes), ops(channel.reads)
-    fill = max((arrival_cycles(problem, op, warps(channel.producer)) for op in filling), default=0)
-    use = sum(stream_cycles(op, warps(channel.consumer)) for op in using)
     late = sum(skew_cycles(body[role], warps(role)) for role in (channel.producer, channel.consumer))
-    return fill + use + late + 2 * latency
+    spent = []
+    for value in channel.hand_offs:
+        fill = max((arrival_cycles(problem, op, warps(channel.producer)) for op in ops(value.writes)), default=0)
+        spent.append(fill + sum(stream_cycles(op, warps(channel.consumer)) for op in ops(value.reads)))
+    return max(spent) + late + 2 * latency
 
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
@@ -121,7 +128,8 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     widths = [role.warps for role in reading.schedule.roles if role.name == CONSUMER] if reading is not None else []
     consumer_warps = widths[0] if widths else max(problem.graph.threads // 32, 4)
     for channel in structure_of(problem).channels:
-        limit = 1 if channel.carried else iteration_limit(problem, channel.scope)
+        runs = iteration_limit(problem, channel.scope)
+        limit = 1 if channel.carried else None if runs is None else runs * len(channel.hand_offs)
         pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer and not channel.encloses]
         used = max([1, *pinned])
         if reading is not None:

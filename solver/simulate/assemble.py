@@ -6,6 +6,7 @@ before its first use in a body and closed just after its last one (0.1.15 wheel,
 
 from collections.abc import Mapping, Sequence, Set
 
+from solver.channels import HandOff
 from solver.domain import (
     ROOT,
     Instruction,
@@ -19,7 +20,7 @@ from solver.domain import (
     SyncKind,
     WarpSchedule,
 )
-from solver.program import wait_behind
+from solver.program import free_after
 
 __all__ = ["assemble", "items_touching", "ops_below"]
 
@@ -45,11 +46,13 @@ def assemble(
     producers: Mapping[str, str],
     num_warps: int,
     homes: Mapping[str, str] | None = None,
+    values: Mapping[str, Sequence[HandOff]] | None = None,
 ) -> WarpSchedule:
     """A schedule in source order.
 
     ``placement`` gives each operation's roles, ``producers`` each pipeline's producing role, ``homes`` its scope; without
-    one it is the scope that holds the operations which fill it.
+    one it is the scope that holds the operations which fill it. ``values`` are the hand-offs of pipelines with several an
+    iteration, each a span of its own.
 
     Raises:
         GraphError: a name that the graph does not hold.
@@ -81,7 +84,8 @@ def assemble(
                 and set(p.buffers) & set(q.buffers)
                 and _holds(graph, item, home[q.name])
             }
-            bodies.append(RoleBody(role.name, _body(graph, scope, items, placed, mine, producers, role.name, inner)))
+            inside = [(p, values[p.name]) if values and p.name in values else (p, ()) for p in mine]
+            bodies.append(RoleBody(role.name, _body(graph, scope, items, placed, inside, producers, role.name, inner)))
         programs.append(ScopeProgram(scope, tuple(bodies)))
     return WarpSchedule(num_warps, tuple(roles), tuple(pipelines), tuple(programs))
 
@@ -91,14 +95,15 @@ def _body(
     scope: str,
     items: Sequence[str],
     placed: Sequence[str],
-    pipelines: Sequence[Pipeline],
+    pipelines: Sequence[tuple[Pipeline, Sequence[HandOff]]],
     producers: Mapping[str, str],
     role: str,
     inner: Set[tuple[str, str]],
 ) -> tuple[Instruction, ...]:
+    ops = {op.id: op for op in graph.ops}
     before: dict[str, list[Sync]] = {}
     after: dict[str, list[Sync]] = {}
-    for pipeline in pipelines:
+    for pipeline, values in pipelines:
         touching = items_touching(graph, scope, pipeline.buffers, placed)
         touching = [item for item in touching if (pipeline.name, item) not in inner]
         if not touching:
@@ -106,21 +111,16 @@ def _body(
         produces = producers[pipeline.name] == role
         opening = SyncKind.PRODUCER_ACQUIRE if produces else SyncKind.CONSUMER_WAIT
         closing = SyncKind.PRODUCER_COMMIT if produces else SyncKind.CONSUMER_RELEASE
-        before.setdefault(touching[0], []).append(Sync(opening, pipeline.name))
-        after.setdefault(_free(graph, items, touching), []).append(Sync(closing, pipeline.name))
+        spans = [[item for item in touching if item in value.items] for value in values] or [touching]
+        for span in spans:
+            before.setdefault(span[0], []).append(Sync(opening, pipeline.name))
+            after.setdefault(free_after(ops, items, span), []).append(Sync(closing, pipeline.name))
     result: list[Instruction] = []
     for item in items:
         result.extend(before.get(item, ()))
         result.append(OpRef(item))
         result.extend(after.get(item, ()))
     return tuple(result)
-
-
-def _free(graph: KernelGraph, items: Sequence[str], touching: Sequence[str]) -> str:
-    """The item after which the buffers are free: the last one that touches them, or the wait of a product still in flight."""
-    ops = {op.id: op for op in graph.ops}
-    waits = [wait_behind(ops, items, item) for item in touching if item in ops and ops[item].left_in_flight]
-    return max((touching[-1], *(wait for wait in waits if wait is not None)), key=items.index)
 
 
 def _holds(graph: KernelGraph, item: str, scope: str) -> bool:

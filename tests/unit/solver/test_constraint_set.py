@@ -27,6 +27,7 @@ KERNELS: dict[str, tuple[Callable[[], KernelGraph], str]] = {
     "attention": (kernels.attention, "h200"),
     "two_gemms": (kernels.two_gemms, "h200"),
     "rewrites_after_use": (kernels.rewrites_after_use, "h200"),
+    "filled_twice": (kernels.filled_twice, "h200"),
     "blackwell_gemm": (kernels.blackwell_gemm, "b200"),
 }
 WOUNDS, NOISE = 60, 25

@@ -14,7 +14,7 @@ from solver.problem import CONSTRAINT_SET, WarpProblem, close_problem
 from solver.profiles import load_profile
 from solver.solve import solve
 from solver.structure import structure_of
-from solver.verify import violations
+from solver.verify import check_certificate, violations
 from tests import kernels
 from tests.kernels import Sketch
 
@@ -222,19 +222,6 @@ def test_a_problem_of_an_older_constraint_set_is_refused() -> None:
     assert (refused.value.code, refused.value.place) == ("document-schema", "/constraint_set")
 
 
-def filled_twice() -> KernelGraph:
-    """Filled, used, filled and used again in one iteration."""
-    s = Sketch("twice", 128)
-    s.buffer("As", Memory.SHARED, (64, 64))
-    s.buffer("acc", Memory.FRAGMENT, (64, 64), "float32")
-    s.fill("clear", "acc")
-    s.loop("k", 8)
-    for part in ("first", "second"):
-        s.load(f"copy_{part}", "As", "k")
-        s.gemm(f"mma_{part}", "As", "As", "acc", (64, 64, 64), "k")
-    return s.graph()
-
-
 def two_roles(load: str, consumer: str) -> WarpSchedule:
     """The bodies of the loop in short: ``<`` and ``>`` open and close a span of the pipeline, words are operations."""
 
@@ -269,7 +256,7 @@ def two_roles(load: str, consumer: str) -> WarpSchedule:
 )
 def test_a_buffer_that_is_filled_again_needs_a_span_for_each_value(load: str, consumer: str, rules: set[str]) -> None:
     """In one span the first product would read what the second copy brought: TileLang checks no order between roles."""
-    problem = closed(filled_twice())
+    problem = closed(kernels.filled_twice())
     found = {
         violation.rule
         for violation in violations(problem, two_roles(load, consumer))
@@ -278,10 +265,129 @@ def test_a_buffer_that_is_filled_again_needs_a_span_for_each_value(load: str, co
     assert found == rules
 
 
-def test_the_search_never_puts_two_values_into_one_span() -> None:
-    (message,) = set(reasons(filled_twice()))
-    assert "before copy_second touches it in the same iteration" in message
-    verdict = solve(closed(filled_twice()))
+def shown(schedule: WarpSchedule, scope: str, role: str) -> str:
+    """A body in short, as :func:`two_roles` reads it."""
+    opening = (SyncKind.PRODUCER_ACQUIRE, SyncKind.CONSUMER_WAIT)
+    body = schedule.program(scope).body(role)
+    return " ".join(i.id if isinstance(i, OpRef) else "<" if i.sync in opening else ">" for i in body)
+
+
+@pytest.mark.parametrize("engine", ["cpsat", "z3"])
+def test_the_search_gives_each_value_of_an_iteration_a_span_of_its_own(engine: str) -> None:
+    problem = closed(kernels.filled_twice())
+    (channel,) = structure_of(problem).channels
+    assert [(value.writes, value.reads) for value in channel.hand_offs] == [
+        (("copy_first",), ("mma_first",)),
+        (("copy_second",), ("mma_second",)),
+    ]
+    verdict = solve(problem, engine=engine)
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    assert shown(verdict.schedule, "k", "load") == "< copy_first > < copy_second >"
+    assert shown(verdict.schedule, "k", "consumer") == "< mma_first > < mma_second >"
+    assert verdict.certificate.gap_cycles == 0
+    assert check_certificate(problem, verdict.schedule, verdict.certificate) == ()
+
+
+def test_more_versions_than_iterations_hold_the_values_of_one_iteration() -> None:
+    """One trip, two values: the second copy need not wait for the first product. A third version would never be used."""
+    graph = kernels.filled_twice()
+    once = replace(graph, scopes=tuple(replace(s, trips=1) if s.id == "k" else s for s in graph.scopes))
+    for depth, legal in ((2, True), (3, False)):
+        verdict = solve(closed(once, depths=(DepthPin("As", depth),)))
+        assert isinstance(verdict, ProvenOptimal if legal else Infeasible), depth
+    schedule = two_roles("< copy_first > < copy_second >", "< mma_first > < mma_second >")
+    deeper = replace(schedule, pipelines=(replace(schedule.pipelines[0], depth=3),))
+    assert {v.rule for v in violations(closed(once), deeper)} == {"deeper-than-trips"}
+
+
+def changed(graph: KernelGraph, **ops: dict[str, object]) -> KernelGraph:
+    made = tuple(replace(op, **ops.get(op.id, {})) for op in graph.ops)  # type: ignore[arg-type]  # fields by name
+    return replace(graph, ops=made)
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        ({"writes": (Access("As", 4096, whole=False),)}, "copy_second writes a part of it only"),
+        ({"guarded": True}, "copy_second writes it under a guard only"),
+        ({"reads": (Access("As", 8192),)}, "copy_second reads its value of a span earlier"),
+    ],
+)
+def test_a_value_that_builds_on_the_one_before_has_one_version(second: dict[str, object], reason: str) -> None:
+    """Each span sees a version of its own: with two versions the rest of the second value would be that of an iteration ago."""
+    problem = closed(changed(kernels.filled_twice(), copy_second=second))
+    schedule = two_roles("< copy_first > < copy_second >", "< mma_first > < mma_second >")
+    found = [v.message for v in violations(problem, schedule) if v.rule == "loop-carried"]
+    assert len(found) == 1
+    assert reason in found[0]
+    single = replace(schedule, pipelines=(replace(schedule.pipelines[0], depth=1),))
+    assert "loop-carried" not in {v.rule for v in violations(problem, single)}
+    verdict = solve(problem)
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    assert [pipeline.depth for pipeline in verdict.schedule.pipelines] == [1]
+
+
+def test_a_buffer_that_is_filled_once_does_not_share_the_spans_of_one_that_is_filled_twice() -> None:
+    """The second span hands over another version of both, and the second product would read the rest of an older ``Xs``."""
+    s = Sketch("gated", 128)
+    for name in ("Xs", "Ws"):
+        s.buffer(name, Memory.SHARED, (64, 64))
+    for name in ("gate", "up"):
+        s.buffer(name, Memory.FRAGMENT, (64, 64), "float32")
+        s.fill(f"clear_{name}", name)
+    s.loop("k", 8)
+    s.load("copy_x", "Xs", "k")
+    for name in ("gate", "up"):
+        s.load(f"copy_{name}", "Ws", "k")
+        s.gemm(f"mma_{name}", "Xs", "Ws", name, (64, 64, 64), "k")
+    problem = closed(s.graph())
+    verdict = solve(problem)
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    assert {pipeline.buffers for pipeline in verdict.schedule.pipelines} == {("Xs",), ("Ws",)}
+    assert isinstance(solve(closed(s.graph(), merged_pipelines=True)), ProvenOptimal)
+    together = two_roles("< copy_x copy_gate > < copy_up >", "< mma_gate > < mma_up >")
+    root = (RoleBody("consumer", (OpRef("clear_gate"), OpRef("clear_up"), OpRef("k"))), RoleBody("load", (OpRef("k"),)))
+    merged = replace(
+        together, pipelines=(Pipeline("ring", ("Xs", "Ws"), 2),), scopes=(ScopeProgram(ROOT, root), together.scopes[1])
+    )
+    found = violations(problem, merged)
+    assert [(v.rule, v.place) for v in found] == [("loop-carried", "Xs")]
+    assert "mma_up reads its value of a span earlier" in found[0].message
+
+
+def test_spans_of_one_pipeline_at_two_stages_change_places() -> None:
+    """A step of the loop would take the first value of iteration i and the second of i - 1, the producer fills them in turn."""
+    schedule = two_roles("< copy_first > < copy_second >", "< mma_first > < mma_second >")
+    body = tuple(
+        replace(entry, stage=1) if isinstance(entry, Sync) and n > 2 else entry
+        for n, entry in enumerate(schedule.program("k").body("consumer"))
+    )
+    load = schedule.program("k").body("load")
+    loop = ScopeProgram("k", (RoleBody("consumer", body), RoleBody("load", load)))
+    graph = kernels.filled_twice()
+    independent = replace(graph, dependences=tuple(d for d in graph.dependences if d.buffer != "acc"))
+    found = violations(closed(independent), replace(schedule, scopes=(schedule.scopes[0], loop)))
+    assert {violation.rule for violation in found} == {"spans-share-stage"}
+
+
+def test_a_value_that_is_in_flight_when_the_next_is_waited_for_stays_with_its_user() -> None:
+    """Both products in flight over one wait would need two spans of one pipeline open at a time."""
+    s = Sketch("pair", 128)
+    s.buffer("As", Memory.SHARED, (64, 64))
+    for name in ("one", "two"):
+        s.buffer(name, Memory.FRAGMENT, (64, 64), "float32")
+    s.loop("k", 8)
+    for name in ("one", "two"):
+        s.load(f"copy_{name}", "As", "k")
+        s.gemm(f"mma_{name}", "As", "As", name, (64, 64, 64), "k", waits=False)
+    s.wait("all", ["one", "two"], "k")
+    graph = s.graph()
+    (message,) = set(reasons(graph))
+    assert "mma_one reads As until all, but mma_two needs the next value of it before" in message
+    verdict = solve(closed(graph))
     assert isinstance(verdict, ProvenOptimal)
     assert isinstance(verdict.schedule, WarpSchedule)
     assert not verdict.schedule.pipelines
