@@ -19,7 +19,9 @@ class Health(BaseModel):
     """What a probe wants to know."""
 
     status: str
-    engine: str | None = Field(default=None, description="`away`: jobs wait for the broker; everything else is answered.")
+    engine: str | None = Field(
+        default=None, description="`away`: jobs wait for the broker; everything else is answered."
+    )
 
 
 @router.get("/healthz", response_model=Health, response_model_exclude_none=True)
