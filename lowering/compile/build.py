@@ -3,6 +3,7 @@
 The product is a shared object in a folder named by the digest of what it was made of.
 """
 
+import errno
 import json
 import os
 import shutil
@@ -81,7 +82,10 @@ def build(launcher: str, arch: str, toolchain: Compiler, output: Path) -> Built:
         seconds = time.monotonic() - begun
         if made.failure is not None:
             return Built(made.failure, report=made.report, seconds=seconds)
-        _publish(Path(work), folder, made.digest, toolchain.source_name)
+        while not _publish(Path(work), folder, made.digest, toolchain.source_name):
+            # Compilers need not give the same bytes twice: what counts is the build that others have seen already.
+            if (kept := _reuse(folder, arch, toolchain)) is not None:
+                return kept
     return Built(None, folder / LIBRARY, made.digest, made.report, seconds)
 
 
@@ -128,8 +132,8 @@ def _compile(launcher: str, arch: str, toolchain: Compiler, work: Path) -> Built
     return Built(None, library, digest_bytes(data), report)
 
 
-def _publish(work: Path, folder: Path, digest: str, source_name: str) -> None:
-    """Moves a build into place in one step; who loses a race against an equal build keeps the winner's files."""
+def _publish(work: Path, folder: Path, digest: str, source_name: str) -> bool:
+    """Moves a build into place in one step; False when another build of the same key is there by now, which is kept."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     for name in (LIBRARY, LOG, source_name):
@@ -138,8 +142,12 @@ def _publish(work: Path, folder: Path, digest: str, source_name: str) -> None:
     fresh.chmod(0o755)
     try:
         fresh.rename(folder)
-    except OSError:
+    except OSError as error:
         shutil.rmtree(fresh)
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
+        return False
+    return True
 
 
 def _reuse(folder: Path, arch: str, toolchain: Compiler) -> Built | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lowering.children import ChildPool, Limits, Reply, Returned
+from lowering.children import ChildPool, Limits, Raised, Refused, Reply, Returned
 from lowering.compile.result import CompiledKernel
 from lowering.compile.result import to_document as kernel_document
 from lowering.measure.lease import DeviceBusy, DeviceLease
@@ -284,7 +284,10 @@ class _Session:
         for left in reversed(range(TRIES)):
             reply = self.pool.run("measure.device", payload, limits, cancel=self.cancel)
             outcome = of_reply(reply, "measure")
-            if outcome is None or outcome.kind is not OutcomeKind.INFRASTRUCTURE or not left:
+            # What the child itself answered it would answer again.
+            if isinstance(reply, Returned | Refused | Raised) or outcome is None or not left:
+                break
+            if outcome.kind is not OutcomeKind.INFRASTRUCTURE:
                 break
             self.pool.retire()
         return reply

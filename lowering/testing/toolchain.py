@@ -11,7 +11,10 @@ from typing import Literal
 
 __all__ = ["ASSEMBLER_LOGS", "Behaviour", "shared_object", "write"]
 
-Behaviour = Literal["good", "hang", "segfault", "memory", "flood", "truncated", "wrong_arch", "no_output", "sleeper"]
+Behaviour = Literal[
+    "good", "hang", "segfault", "memory", "flood", "truncated", "wrong_arch", "no_output", "sleeper", "fickle"
+]
+"""``fickle``: takes a while, and never gives the same bytes twice."""
 
 ASSEMBLER_LOGS: Mapping[str, str] = {
     "clean": "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n"
@@ -90,6 +93,9 @@ print(log.replace("sm_90a", architecture), end="")
 if told["code"]:
     sys.exit(told["code"])
 data = bytes.fromhex(told["data"])
+if behaviour == "fickle":
+    time.sleep(0.5)
+    data += os.urandom(16)
 if behaviour == "truncated":
     data = data[: len(data) // 2]
 if behaviour != "no_output":

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -13,6 +14,7 @@ from lowering.compile.build import Built, artifact_damage, build
 from lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda
 from lowering.outcome import Fault, OutcomeKind, of_reply
 from lowering.testing import toolchain as stand_in
+from solver.domain import digest_bytes
 
 
 def run(tmp_path: Path, behaviour: stand_in.Behaviour = "good", *, log: str = "clean", arch: str = "sm_90a") -> Built:
@@ -34,6 +36,20 @@ def test_equal_sources_are_compiled_once(tmp_path: Path) -> None:
     first, second = run(tmp_path), run(tmp_path)
     assert (first.reused, second.reused) == (False, True)
     assert (first.binary, first.digest, first.report) == (second.binary, second.digest, second.report)
+
+
+def test_equal_sources_compiled_at_once_are_one_build(tmp_path: Path) -> None:
+    """nvcc's bytes differ from run to run: each builder named its own digest, and one file was there. On an H200 machine with
+    30 builders the device refused the binaries of five candidates as not the ones that were built.
+    """
+    tools = CudaToolchain(stand_in.write(tmp_path / "bin", "fickle"), (), None)
+    with ThreadPoolExecutor(4) as pool:
+        builds = list(pool.map(lambda _: build("// source", "sm_90a", tools, tmp_path / "out"), range(4)))
+    assert {built.failure for built in builds} == {None}
+    assert sum(not built.reused for built in builds) == 1
+    for built in builds:
+        assert built.binary is not None
+        assert digest_bytes(built.binary.read_bytes()) == built.digest
 
 
 @pytest.mark.parametrize("keep", [0, 100, -1])
