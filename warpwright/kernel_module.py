@@ -48,7 +48,8 @@ def user_module(path: Path) -> Iterator[Mapping[str, Any]]:
 def user_files(path: Path) -> list[str]:
     """The files that the user's module consists of: its own, and those that it imported from the same project."""
     root = _home(path.resolve())[0]
-    loaded = {str(Path(module.__file__).resolve()) for module in list(sys.modules.values()) if _is_users(module, root)}
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    loaded = {str(Path(file).resolve()) for file in files if file is not None and _is_users_file(file, root)}
     return sorted(loaded | {str(path.resolve())})
 
 
@@ -100,5 +101,7 @@ def _is_users(module: ModuleType, root: Path) -> bool:
 
 
 def _is_users_file(file: str, root: Path) -> bool:
+    if not Path(file).is_absolute():  # torch.ops says that its file is "_ops.py"
+        return False
     found = Path(file).resolve()
     return found.is_relative_to(root) and not {"site-packages", "dist-packages"} & set(found.parts)

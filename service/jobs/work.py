@@ -138,7 +138,12 @@ class Attempt:
             failure = Failure(error.code, error.message, error.place)
             self._end(lambda session, held_job: self._fail(session, held_job, failure))
         except StepFailed as error:
-            self._infrastructure(error)
+            if error.outcome is Outcome.SKIPPED and self.stop.reason in (CANCELLED, SHUTDOWN):
+                # Ended before any candidate existed, because somebody wanted it to end: nobody's fault.
+                ended = TuneResult(Ending.UNKNOWN, None, (), (), partial=True, stopped_by=self.stop.reason)
+                self._finish(ended, identity, request.pins, pins_digest)
+            else:
+                self._infrastructure(error)
         else:
             self._finish(result, identity, request.pins, pins_digest)
 

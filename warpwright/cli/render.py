@@ -43,9 +43,9 @@ def print_result(result: Result) -> None:
     for number, failure in result.refused_variants.items():
         out.print(Text(f"variant {number} refused: {failure.message} ({failure.code})", style="yellow"))
     if result.partial:
-        out.print(
-            Text(f"stopped early ({result.stopped_by or 'budget'}): the answer is what was known then", style="yellow")
-        )
+        known = "the answer is what was known then" if best is not None else "nothing usable was known then"
+        words = f"stopped early ({result.stopped_by or 'budget'}): {known}; the same command goes on from here"
+        out.print(Text(words, style="yellow"))
 
 
 def print_schedule(schedule: Schedule, out: Console) -> None:

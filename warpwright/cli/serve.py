@@ -4,6 +4,7 @@ import contextlib
 import logging
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 
 import structlog
 import uvicorn
@@ -40,12 +41,22 @@ def run_serve(host: str | None, port: int | None, data: Path | None, jobs: int |
     return in_the_foreground(settings.log_format, words, lambda: _serve(settings))
 
 
+class _Server(uvicorn.Server):
+    """Tells those who wait that it was told to end: it would wait for them, and then cut them off."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """SIGTERM or Ctrl-C."""
+        if (context := getattr(self.config.app.state, "context", None)) is not None:  # type: ignore[union-attr]  # ours
+            context.bulletin.closing = True
+        super().handle_exit(sig, frame)
+
+
 def _serve(settings: Settings) -> ExitCode:
     telemetry.configure("warpwright")
     app = create_app(settings)
     # What went wrong at the start is told once, by us.
     logging.getLogger("uvicorn.error").addFilter(lambda record: not hasattr(app.state, "failure"))
-    server = uvicorn.Server(
+    server = _Server(
         uvicorn.Config(
             app,
             host=settings.host,

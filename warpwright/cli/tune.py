@@ -96,8 +96,10 @@ def effort_of(name: str) -> Effort:
 
 def exit_code_of_result(result: Result) -> ExitCode:
     """How a tuning that gave an answer ended."""
+    if result.partial and result.best is None:
+        return ExitCode.UNKNOWN if result.stopped_by == "budget" else ExitCode.INTERRUPTED
     if result.partial:
-        return ExitCode.PARTIAL if result.candidates else ExitCode.INTERRUPTED
+        return ExitCode.PARTIAL
     match result.ending:
         case "infeasible":
             return ExitCode.INFEASIBLE

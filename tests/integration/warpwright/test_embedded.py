@@ -1,6 +1,7 @@
 """Tuning with the service in this process, on the stand-in toolchain: results, exit codes, files, interruption."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 from service.jobs.schemas import EventView
 from service.settings import Settings
 from service.testing.toolchain import StandInToolchain, stand_in_ir
-from service.tuning.toolchain import Stop
-from solver.domain import WarpwrightError
+from service.tuning import Failure, Outcome
+from service.tuning.toolchain import KernelRead, Patience, StepFailed, Stop
+from solver.domain import HardwareProfile, WarpwrightError
 from solver.profiles import load_profile
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.render import print_result
@@ -20,7 +22,7 @@ from warpwright.client import Client
 from warpwright.embedded import embedded_client
 from warpwright.kernel_file import KernelFile, KernelVariant
 from warpwright.remote import submission_of, tune_there
-from warpwright.result import Result
+from warpwright.result import Candidate, Result
 
 Tuned = Callable[..., Result]
 
@@ -144,3 +146,42 @@ def test_the_folder_holds_everything(tuned: Tuned, tmp_path: Path) -> None:
     assert len(folders) == len(result.candidates)
     assert all((folder / "candidate.json").is_file() for folder in folders)
     assert json.loads((tmp_path / "result.json").read_text()) == result.to_json()
+
+
+class ReadsUntilStopped(StandInToolchain):
+    """Reading a kernel in a job lasts until somebody stops it, as a child does that is killed then."""
+
+    reads = 0
+
+    def read(self, ir: str, profile: HardwareProfile, patience: Patience) -> KernelRead:
+        self.reads += 1
+        if self.reads == 1:  # the submission's own, for the kernel's identity
+            return super().read(ir, profile, patience)
+        patience.stop.event.wait(20.0)
+        raise StepFailed(Outcome.SKIPPED, Failure("skipped", ""))
+
+
+def test_a_tuning_that_is_interrupted_while_the_kernel_is_read_is_nobodys_fault(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, slow_artifact_sync=False)
+    stop = Stop()
+    with embedded_client(settings, toolchain=ReadsUntilStopped()) as client:
+        submission = submission_of(family(stand_in_ir()), load_profile("h200"), seconds=60.0)
+        result = tune_there(client, submission, stop=stop, events=lambda event: stop.raise_flag("interrupted"))
+        job = client.job(result.job)
+        assert (job.state.value, job.error, result.stopped_by) == ("cancelled", None, "cancelled")
+        assert exit_code_of_result(result) is ExitCode.INTERRUPTED
+        waiting = client.submit(submission).id
+        while client.job(waiting).state.value == "queued":
+            time.sleep(0.01)
+    with embedded_client(replace(settings, job_slots=0), toolchain=ReadsUntilStopped()) as client:
+        assert client.job(waiting).state.value == "queued"  # a shutdown blames nobody: it goes on at the next start
+        assert "attempts-exhausted" not in client.job(waiting).model_dump_json()
+
+
+@pytest.mark.parametrize(("stopped_by", "code"), [("budget", ExitCode.UNKNOWN), ("cancelled", ExitCode.INTERRUPTED)])
+def test_a_tuning_that_stopped_before_anything_usable_is_no_partial_answer(stopped_by: str, code: ExitCode) -> None:
+    skipped = Candidate("c", "default", "skipped", 0, {})
+    result = Result("toy", "h200", "unknown", None, (skipped,), partial=True, stopped_by=stopped_by)
+    assert exit_code_of_result(result) is code
+    best = replace(skipped, outcome="compiled")
+    assert exit_code_of_result(replace(result, best=best, candidates=(best,))) is ExitCode.PARTIAL

@@ -214,6 +214,9 @@ def test_a_module_of_a_package_imports_relatively_and_a_class_method_is_a_factor
         family = read_kernel_file(path, function="Layer.make", settings={"offset": 1.0}, pool=pool)
         assert str(size) in family.variants[0].ir
         assert str(other) not in family.variants[0].ir
+        home = path.parent
+        packages = [home.parent / "__init__.py", home / "__init__.py"]
+        assert sorted(family.files) == sorted(map(str, [*packages, path, home / "sizes.py"]))
     with pytest.raises(KernelFileError, match=r"has no 'Layer\.build'; it has Layer") as caught:
         read_kernel_file(path, function="Layer.build", pool=pool)
     assert caught.value.code == "kernel-file-no-kernel"
