@@ -17,6 +17,8 @@ class Bulletin:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[str, set[tuple[asyncio.AbstractEventLoop, asyncio.Event]]] = defaultdict(set)
+        self.closing = False
+        """Set when the server is told to end: who waits is answered with what there is, within ``Settings.poll_seconds``."""
 
     def announce(self, topic: str) -> None:
         """Wake everybody who waits for a topic; callable from any thread."""

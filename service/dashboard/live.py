@@ -30,7 +30,7 @@ async def overview_stream(request: Request, context: Context, count: StreamCount
 
 async def _events(request: Request, context: Context, caller_id: str) -> AsyncIterator[str]:
     seen, silence = "", 0.0
-    while not await request.is_disconnected():
+    while not (context.bulletin.closing or await request.is_disconnected()):
         if not await run_in_threadpool(context.database.read, lambda session: is_active(session, caller_id)):
             return
         current = await run_in_threadpool(context.database.read, signature)

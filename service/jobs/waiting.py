@@ -26,12 +26,12 @@ class StreamCount:
 
 
 async def wait_for_end(context: Context, job_id: str, seconds: float) -> JobView:
-    """The job when it has ended, or as it is after so many seconds."""
+    """The job when it has ended, or as it is after so many seconds, or when this server ends."""
     until = time.monotonic() + min(seconds, context.settings.max_wait_seconds)
     while True:
         job = await run_in_threadpool(get, context, job_id)
         left = until - time.monotonic()
-        if job.state in ENDED or left <= 0:
+        if job.state in ENDED or left <= 0 or context.bulletin.closing:
             return job
         await context.bulletin.wait(job_id, min(left, context.settings.poll_seconds))
 
@@ -52,7 +52,7 @@ async def stream(context: Context, job_id: str, after: int, count: StreamCount, 
                 yield _encode(event)
                 after = event.number
                 quiet_since = time.monotonic()
-            if ended and not events:
+            if not events and (ended or context.bulletin.closing):
                 return
             if events:
                 continue

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import select
@@ -13,7 +14,7 @@ from service.db import Database, WriteSession
 from service.db.base import now
 from service.db.models import Job, JobAttempt, JobEvent, JobState, Profile, Share
 from service.jobs import repository
-from service.jobs.claims import Claim, LeaseLost, claim, held, release, renew
+from service.jobs.claims import Claim, LeaseLost, blamed_attempts, claim, held, release, renew
 from service.names import new_id
 from service.profiles import repository as profiles
 from solver.domain import digest_text
@@ -202,3 +203,21 @@ def test_times_come_back_with_their_zone(database: Database) -> None:
     assert job is not None
     assert job.created_at.tzinfo is not None
     assert abs(job.created_at - before) < timedelta(seconds=30)
+
+
+def test_a_shutdown_costs_a_job_none_of_its_attempts(database: Database) -> None:
+    database.write(add_job)
+
+    def blamed(taken: Claim) -> int:
+        return database.read(lambda session: blamed_attempts(session, taken, ("shutdown",)))
+
+    for _ in range(3):
+        taken = take(database, "a")
+        assert taken is not None
+        assert blamed(taken) == 0
+        database.write(partial(release, claimed=taken, ending="shutdown"))
+    died = take(database, "b", timedelta(seconds=-1))
+    after = take(database, "c")
+    assert died is not None
+    assert after is not None
+    assert (after.attempt, blamed(after)) == (5, 1), "its runner died"

@@ -8,11 +8,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from sqlalchemy import select
 
+from service.db import Database
+from service.db.models import Job, JobState
+from service.testing import new_ir
 from service.testing.farm import TemporaryRedis
 from warpwright.cli.exit_codes import ExitCode
 
@@ -119,6 +125,40 @@ def test_lines_of_the_http_server_are_json_too(foreground: Foreground) -> None:
             assert time.monotonic() < until
             time.sleep(0.05)
     assert foreground.tells(process, "Invalid HTTP request")["level"] == "warning"
+
+
+def test_a_service_that_is_told_to_end_answers_who_waits_and_gives_its_jobs_back(
+    foreground: Foreground, tmp_path: Path
+) -> None:
+    port = free_port()
+    environment = {"WARPWRIGHT_TOOLCHAIN": "stand_in", "WARPWRIGHT_SHUTDOWN_SECONDS": "60"}
+    process = foreground.start("serve", "--port", str(port), **environment)
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=90.0) as client, ThreadPoolExecutor() as pool:
+        until = time.monotonic() + 60
+        while True:
+            try:
+                client.get("/readyz").raise_for_status()
+                break
+            except httpx.HTTPError:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        body = {"ir": new_ir(schedules=1, faults={0: "hang"}), "profile": "h200"}
+        path = f"/v1/jobs/{client.post('/v1/jobs', json=body).json()['id']}"
+        while client.get(path).json()["state"] != "building":
+            time.sleep(0.05)
+        poll = pool.submit(client.get, path, params={"wait": 60})
+        stream = pool.submit(client.get, f"{path}/events")
+        time.sleep(0.3)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert (poll.result(30).status_code, poll.result().json()["state"]) == (200, "building")
+        assert stream.result(30).status_code == 200, "the stream has an end, so its reader comes back for the rest"
+        process.wait(30)
+        assert time.monotonic() - begun < 20, "nobody was waited for until the grace was over"
+    database = Database(f"sqlite:///{tmp_path / 'data' / 'warpwright.db'}")
+    job = database.read(lambda session: session.scalars(select(Job)).one())
+    assert (job.state, job.lease_owner) == (JobState.QUEUED, None)
+    assert [line for line in foreground.lines(process) if line["level"] not in ("info", "warning")] == []
 
 
 def test_a_worker_that_is_up_before_its_broker_waits_for_it(foreground: Foreground) -> None:
