@@ -33,6 +33,8 @@ REQUESTS = Counter("warpwright_http_requests", "Answered requests.", ["method", 
 SECONDS = Histogram("warpwright_http_seconds", "Time to the first byte of an answer.", ["route"])
 _TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 """W3C Trace Context: version ff and ids of zeros are invalid and ignored."""
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
+"""What a request calls its method is anything; each one would be a time series for ever."""
 _OF_PROXIES = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"})
 
 
@@ -64,7 +66,8 @@ class Edge:
                 status = message["status"]
                 message["headers"] = [*message["headers"], (b"x-trace-id", trace.encode())]
                 route = getattr(scope.get("route"), "path", "unmatched")
-                REQUESTS.labels(scope["method"], route, status).inc()
+                method = scope["method"] if scope["method"] in _METHODS else "other"
+                REQUESTS.labels(method, route, status).inc()
                 SECONDS.labels(route).observe(time.perf_counter() - started)
             await send(message)
 

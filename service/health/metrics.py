@@ -1,6 +1,8 @@
 """Metrics of the service for Prometheus. Counted where things happen; states and ages are read when somebody asks."""
 
+import time
 from collections.abc import Iterable
+from datetime import timedelta
 
 from prometheus_client import Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -8,46 +10,73 @@ from sqlalchemy import func, select
 
 from service.db import Database, ReadSession
 from service.db.base import now
-from service.db.models import Job, JobState
-from service.tuning import CandidateEnded, Event
+from service.db.models import Job, JobState, Worker
+from service.tuning import CandidateEnded, Event, PhaseEntered
 
-__all__ = ["LOOKUPS", "JobGauges", "count_event"]
+__all__ = ["ALIVE", "LOOKUPS", "EventCounter", "JobGauges"]
+
+ALIVE = timedelta(seconds=60)
+"""A worker that was heard so lately is there."""
+_BUCKETS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 
 LOOKUPS = Counter("warpwright_lookups", "Result lookups by what they found.", ["answer"])
 CANDIDATES = Counter("warpwright_candidates", "Candidates by how they ended.", ["outcome"])
-STEP_SECONDS = Histogram(
-    "warpwright_step_seconds",
-    "Wall time of a candidate's steps.",
-    ["step"],
-    buckets=(0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600),
+STEP_SECONDS = Histogram("warpwright_step_seconds", "Wall time of a candidate's steps.", ["step"], buckets=_BUCKETS)
+PHASE_SECONDS = Histogram(
+    "warpwright_phase_seconds", "Wall time of a job attempt's phases.", ["phase"], buckets=_BUCKETS
 )
 
 
-def count_event(event: Event) -> None:
-    """Count what a tuning reports."""
-    if isinstance(event, CandidateEnded):
-        CANDIDATES.labels(event.candidate.outcome.value).inc()
-        for step, seconds in event.candidate.seconds.items():
-            STEP_SECONDS.labels(str(step)).observe(seconds)
+class EventCounter:
+    """Counts what one attempt's tuning reports; ``end`` when it is over, however it ended."""
+
+    def __init__(self) -> None:
+        self._phase, self._since = "", 0.0
+
+    def __call__(self, event: Event) -> None:
+        """Count one event."""
+        if isinstance(event, PhaseEntered):
+            self.end()
+            self._phase, self._since = event.phase.value, time.monotonic()
+        if isinstance(event, CandidateEnded):
+            CANDIDATES.labels(event.candidate.outcome.value).inc()
+            for step, seconds in event.candidate.seconds.items():
+                STEP_SECONDS.labels(str(step)).observe(seconds)
+
+    def end(self) -> None:
+        """The last phase is over."""
+        if self._phase:
+            PHASE_SECONDS.labels(self._phase).observe(time.monotonic() - self._since)
+        self._phase = ""
 
 
 class JobGauges:
-    """Jobs by state and the age of the queue, from the database, so that any process tells the whole truth."""
+    """Jobs by state, the age of the queue and workers by state, from the database, so that any process tells the whole truth."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def collect(self) -> Iterable[Metric]:
-        """Two gauges."""
-        counts, oldest = self._database.read(_numbers)
+        """Three gauges."""
+        counts, oldest, workers = self._database.read(_numbers)
         jobs = GaugeMetricFamily("warpwright_jobs", "Jobs by state.", labels=["state"])
         for state in JobState:
             jobs.add_metric([state.value], counts.get(state.value, 0))
         yield jobs
         yield GaugeMetricFamily("warpwright_queue_age_seconds", "Age of the oldest queued job.", value=oldest)
+        known = GaugeMetricFamily(
+            "warpwright_workers", "Workers by state; silent ones were not heard.", labels=["state"]
+        )
+        for name, number in workers.items():
+            known.add_metric([name], number)
+        yield known
 
 
-def _numbers(session: ReadSession) -> tuple[dict[str, int], float]:
+def _numbers(session: ReadSession) -> tuple[dict[str, int], float, dict[str, int]]:
     counts = {row[0]: row[1] for row in session.rows(select(Job.state, func.count()).group_by(Job.state))}
     oldest = session.scalar(select(func.min(Job.created_at)).where(Job.state == JobState.QUEUED))
-    return counts, (now() - oldest).total_seconds() if oldest is not None else 0.0
+    workers = dict.fromkeys(("ready", "draining", "ill", "silent"), 0)
+    for heard, draining, healthy in session.rows(select(Worker.heartbeat_at, Worker.draining, Worker.healthy)):
+        state = "draining" if draining else "ready" if healthy else "ill"
+        workers[state if now() - heard < ALIVE else "silent"] += 1
+    return counts, (now() - oldest).total_seconds() if oldest is not None else 0.0, workers

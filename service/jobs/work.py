@@ -16,7 +16,7 @@ from service.db import DATABASE_AWAY, Database, ReadSession, WriteSession
 from service.db.base import now
 from service.db.models import Job, JobSize, JobState, JobVariant, Profile
 from service.errors import NotFound, Unavailable
-from service.health.metrics import count_event
+from service.health.metrics import EventCounter
 from service.jobs import repository
 from service.jobs.claims import Claim, LeaseLost, blamed_attempts, close_attempt, held, release
 from service.jobs.known import KnownCandidates
@@ -63,6 +63,7 @@ class Attempt:
         self._toolchain = toolchain
         self._parallel = parallel
         self._state = ""
+        self._count = EventCounter()
         self.outage = False
         """Whether it ended for want of something that every job needs."""
         self._blamed = 0
@@ -84,6 +85,7 @@ class Attempt:
                 )
             )
         finally:
+            self._count.end()
             if self._state:
                 self._log.info("job-ended", state=self._state)
             clear_contextvars()
@@ -151,7 +153,7 @@ class Attempt:
         """A recorder that stops the children at once when the job is not ours any more."""
 
         def record(event: Event) -> None:
-            count_event(event)
+            self._count(event)
             try:
                 recorder(event)
             except LeaseLost:

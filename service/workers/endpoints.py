@@ -11,6 +11,7 @@ from service.db import WriteSession
 from service.db.base import now
 from service.db.models import Worker
 from service.errors import NotFound
+from service.health.metrics import ALIVE
 from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
 from service.tokens.access import AdminCaller, ReadCaller, WorkCaller
 from service.workers import repository
@@ -19,7 +20,6 @@ from service.workers.schemas import WorkerReport, WorkerView
 router = APIRouter(prefix="/v1/workers", tags=["workers"], route_class=StrictRoute)
 
 WorkerName = Annotated[str, Path(min_length=1, max_length=120, pattern=r"^[A-Za-z0-9@._:-]+$")]
-ALIVE = timedelta(seconds=60)
 
 
 @router.get("", response_model=Page[WorkerView])

@@ -1,10 +1,13 @@
 """Metrics, workers, health, and the collection of artifacts."""
 
 import os
+import re
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
+from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import update
 
 from service.artifacts.collect import collect
@@ -26,6 +29,28 @@ def test_metrics_count_requests_jobs_candidates_and_lookups(client: httpx.Client
     assert 'warpwright_lookups_total{answer="found"}' in text
     assert 'warpwright_step_seconds_count{step="compile"}' in text
     assert 'route="/v1/jobs/{job_id}"' in text
+
+
+def test_the_documented_metrics_are_those_that_are_there(client: httpx.Client) -> None:
+    finished(client, submit(client, new_ir(schedules=1))["id"])
+    client.post("/v1/results:lookup", json={"ir": new_ir(), "profile": "h200"})
+    for method in ("ODD1", "ODD2"):
+        client.request(method, "/v1/jobs/x")
+        client.get(f"/nothing/{method}")
+    found = {}
+    for family in text_string_to_metric_families(client.get("/metrics").text):
+        # The library adds when each series began.
+        if family.name.startswith("warpwright_") and not family.name.endswith("_created"):
+            labels = {name for sample in family.samples for name in sample.labels} - {"le"}
+            found[family.name + ("_total" if family.type == "counter" else "")] = (family.type, labels)
+    page = (Path(__file__).parents[3] / "docs" / "farm.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(warpwright_\w+)` \| (\w+) \| (.*?) \|", page, re.MULTILINE)
+    told = {name: (kind, set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", labels)))) for name, kind, labels in rows}
+    assert found == told
+    text = client.get("/metrics").text
+    assert "ODD" not in text, "neither a method nor a path of a caller's own making is a label"
+    assert 'warpwright_workers{state="ready"}' in text
+    assert 'warpwright_phase_seconds_count{phase="solving"}' in text
 
 
 def test_a_requests_trace_is_followed_into_its_job(client: httpx.Client) -> None:
