@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from warpwright.cli.main import app
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "docker-compose.yml"
-NOT_SETTINGS = {"WARPWRIGHT_TOKEN"}
-"""Read by workers (``warpwright.cli.worker``)."""
+NOT_SETTINGS = {"WARPWRIGHT_TOKEN", "OTEL_EXPORTER_OTLP_ENDPOINT"}
+"""Read by workers (``warpwright.cli.worker``), and by OpenTelemetry (``service.telemetry``)."""
 
 
 def compose() -> dict[str, Any]:
@@ -82,3 +83,32 @@ def test_what_reads_compose_files_accepts_it() -> None:
         resolved = yaml.safe_load(checked.stdout)["services"]
         assert set(resolved) == set(compose()["services"])
         assert resolved["gpu-worker"]["environment"]["WARPWRIGHT_SERVICE_URL"] == f"http://service:{DEFAULT_PORT}"
+
+
+def dockerfile() -> list[list[str]]:
+    text = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    return [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def test_what_the_image_copies_is_there_and_is_all_that_it_installs() -> None:
+    copied = [source for words in dockerfile() if words[0] == "COPY" for source in words[1:-1]]
+    assert [source for source in copied if not (ROOT / source).exists()] == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    packages = project["tool"]["setuptools"]["packages"]["find"]["include"]
+    assert {package.removesuffix("*") for package in packages} <= set(copied)
+    assert {project["project"]["readme"], "constraints.txt", "pyproject.toml"} <= set(copied)
+    kept = {line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line.startswith("!")}
+    assert kept == set(copied)
+
+
+def test_the_image_runs_as_somebody_and_its_extras_exist() -> None:
+    instructions = dockerfile()
+    words = [words[0] for words in instructions]
+    assert instructions[words.index("USER")][1] not in ("root", "0")
+    assert words.index("USER") < words.index("ENTRYPOINT")
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    asked = [service["build"]["args"]["EXTRAS"] for service in compose()["services"].values() if "build" in service]
+    asked += [words[1].partition("=")[2] for words in instructions if words[:1] == ["ARG"] and "EXTRAS" in words[1]]
+    assert {extra for each in asked for extra in each.split(",")} <= set(known)
+    torch = next(each for each in known["kernels"] if each.startswith("torch=="))
+    assert torch == f"torch=={compose()['services']['gpu-worker']['build']['args']['TORCH']}"
