@@ -21,6 +21,8 @@ from service.errors import Unavailable
 
 __all__ = ["SchemaOutdated", "current_revision", "head_revision", "require_head", "upgrade"]
 
+LOCK_TIMEOUT = "5s"
+"""For a table that PostgreSQL's other clients hold: a migration that waits holds up everybody behind it."""
 _ADVISORY_LOCK = 0x5741525057
 """Any constant; ours alone in a database of ours."""
 
@@ -35,7 +37,7 @@ def upgrade(database: Database, revision: str = "head") -> None:
     """Upgrade to a revision; does nothing when it is there already."""
     with _lock(database), database.engine.execution_options(write=True).connect() as connection, connection.begin():
         if not database.is_sqlite:
-            connection.execute(text("SET LOCAL lock_timeout = '5s'"))
+            connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
         config = _config(connection)
         command.upgrade(config, revision)
 

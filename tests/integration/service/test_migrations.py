@@ -9,18 +9,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, select, text
+from sqlalchemy.exc import OperationalError
 
 import service.db.models  # noqa: F401 - registers every table
-from service.db import Database
+from service.db import Database, migrate
 from service.db.base import Base, now
-from service.db.migrate import SchemaOutdated, current_revision, head_revision, require_head, upgrade
+from service.db.migrate import SchemaOutdated, _config, current_revision, head_revision, require_head, upgrade
 from service.db.models import Job, Profile
 from service.testing.postgresql import TemporaryPostgresql
 
 FIRST = "0001"
+PROFILE = {
+    "digest": "sha256:p",
+    "name": "h200",
+    "title": "H200",
+    "family": "cuda",
+    "arch": "sm_90a",
+    "document": {},
+    "builtin": True,
+}
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -76,6 +87,36 @@ def test_the_first_revision_with_rows_upgrades_and_keeps_them(empty: Database) -
         job = session.scalars(select(Job)).one()
         assert (job.name, job.state) == ("old", "building")
         assert session.scalars(select(Profile.name)).one() == "h200"
+
+
+def test_every_revision_goes_back_with_rows_in_it_and_up_again(empty: Database) -> None:
+    upgrade(empty)
+    empty.write(lambda session: session.add(Profile(**PROFILE)))
+    for revision in ("-1", "-1", FIRST):
+        with empty.engine.execution_options(write=True).connect() as connection, connection.begin():
+            command.downgrade(_config(connection), revision)
+    assert current_revision(empty) == FIRST
+    upgrade(empty)
+    require_head(empty)
+    assert empty.read(lambda session: session.scalars(select(Profile.name)).one()) == "h200"
+
+
+def test_a_table_that_somebody_holds_ends_a_migration_in_time_and_changes_nothing(
+    postgresql: TemporaryPostgresql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrate, "LOCK_TIMEOUT", "200ms")
+    url = postgresql.database()
+    database, other = Database(url), Database(url)
+    upgrade(database, "0004")
+    with other.engine.connect() as connection:
+        connection.execute(text("LOCK TABLE jobs IN ACCESS SHARE MODE"))
+        with pytest.raises(OperationalError, match="lock timeout"):
+            upgrade(database)
+        assert current_revision(database) == "0004"
+    upgrade(database)
+    require_head(database)
+    database.close()
+    other.close()
 
 
 SCRIPT = """
