@@ -11,7 +11,7 @@
 
 from solver.domain.errors import WarpwrightError
 
-__all__ = ["KernelFileError", "LockError", "ServerError", "ServerUnreachable"]
+__all__ = ["KernelFileError", "LockError", "ServerError", "ServerUnreachable", "foreign"]
 
 
 class KernelFileError(WarpwrightError):
@@ -40,3 +40,10 @@ class LockError(WarpwrightError):
     """The lock file is missing, damaged, or its digests differ from what is being built."""
 
     code = "lock-mismatch"
+
+
+def foreign(shown: str, *, status: int = 0) -> ServerError:
+    """The error for an answer that is none of this service's, such as a login page of a proxy."""
+    return ServerError(
+        f"the answer is none of a Warpwright server: {shown}", status=status, code="server-answer-foreign"
+    )

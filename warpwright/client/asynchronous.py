@@ -74,7 +74,7 @@ class AsyncClient:
             response = None
             try:
                 response = await self._http.send(self.connection.request(self._http, call))
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 delay = retry_delay(call, attempt, self.connection.retries, None)
                 if delay is None:
                     raise unreachable(self.connection.base_url, error) from error
@@ -175,7 +175,7 @@ class AsyncClient:
                     return
                 finally:
                     await response.aclose()
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 if attempt >= self.connection.retries:
                     raise unreachable(self.connection.base_url, error) from error
                 await asyncio.sleep(DELAYS[min(attempt, len(DELAYS) - 1)])

@@ -1,6 +1,9 @@
 """Server-sent events as job events: lines in, :class:`EventView` out. The clients feed it and reconnect."""
 
+from pydantic import ValidationError
+
 from service.jobs.schemas import EventView
+from warpwright.errors import foreign
 
 __all__ = ["EventLines"]
 
@@ -26,7 +29,10 @@ class EventLines:
             return None
         if not self._data:
             return None
-        event = EventView.model_validate_json("\n".join(self._data))
-        self._data = []
+        data, self._data = "\n".join(self._data), []
+        try:
+            event = EventView.model_validate_json(data)
+        except ValidationError as error:
+            raise foreign(data[:200]) from error
         self.last = event.number
         return event

@@ -73,7 +73,7 @@ class Client:
             response = None
             try:
                 response = self._http.send(self.connection.request(self._http, call))
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 delay = retry_delay(call, attempt, self.connection.retries, None)
                 if delay is None:
                     raise unreachable(self.connection.base_url, error) from error
@@ -172,7 +172,7 @@ class Client:
                     return
                 finally:
                     response.close()
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 if attempt >= self.connection.retries:
                     raise unreachable(self.connection.base_url, error) from error
                 time.sleep(DELAYS[min(attempt, len(DELAYS) - 1)])

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import httpx
+from pydantic import ValidationError
 
 from warpwright.client.calls import Answer, Call
-from warpwright.errors import ServerError, ServerUnreachable
+from warpwright.errors import ServerError, ServerUnreachable, foreign
 
 __all__ = ["DELAYS", "STREAM_TIMEOUT", "Connection", "answer_of", "retry_delay", "unreachable"]
 
@@ -35,12 +36,23 @@ class Connection:
     @property
     def base_url(self) -> str:
         """``server``, else ``WARPWRIGHT_SERVER``, else this machine's default port."""
-        return (self.server or os.environ.get("WARPWRIGHT_SERVER") or DEFAULT_SERVER).rstrip("/")
+        address = (self.server or os.environ.get("WARPWRIGHT_SERVER") or DEFAULT_SERVER).rstrip("/")
+        try:
+            httpx.URL(address)
+        except httpx.InvalidURL as error:
+            raise ServerUnreachable(
+                f"{address!r} is no address: {error}", code="server-address", place=address
+            ) from error
+        return address
 
     @property
     def headers(self) -> dict[str, str]:
         """Headers of every request."""
-        token = self.token or os.environ.get("WARPWRIGHT_TOKEN")
+        token = (
+            self.token or os.environ.get("WARPWRIGHT_TOKEN") or ""
+        ).strip()  # a file's last line ends with a newline
+        if not (token.isascii() and token.isprintable()):
+            raise ServerError("the access token has characters that no token has", code="token-invalid")
         return {"Authorization": f"Bearer {token}"} if token else {}
 
     def request(self, client: httpx.Client | httpx.AsyncClient, call: Call[T]) -> httpx.Request:
@@ -64,7 +76,11 @@ def answer_of(response: httpx.Response, call: Call[T]) -> T:
         ServerError: a problem document, or an answer that is none of ours.
     """
     if response.is_success:
-        return call.parse(Answer(response.status_code, response.content, _json(response)))
+        try:
+            return call.parse(Answer(response.status_code, response.content, _json(response)))
+        except ValidationError as error:
+            shown = f"{response.headers.get('content-type', 'no type')}: {response.text[:200]}"
+            raise foreign(shown, status=response.status_code) from error
     problem = _json(response)
     if isinstance(problem, Mapping) and "code" in problem:
         place = problem.get("place")
@@ -74,7 +90,9 @@ def answer_of(response: httpx.Response, call: Call[T]) -> T:
             code=str(problem["code"]),
             place=str(place) if place else None,
         )
-    raise ServerError(f"the server answered {response.status_code}: {response.text[:200]}", status=response.status_code)
+    moved = f", moved to {response.headers['location']}" if "location" in response.headers else ""
+    message = f"the server answered {response.status_code}{moved}: {response.text[:200]}"
+    raise ServerError(message, status=response.status_code)
 
 
 def retry_delay(call: Call[T], attempt: int, retries: int, response: httpx.Response | None) -> float | None:
@@ -89,7 +107,7 @@ def retry_delay(call: Call[T], attempt: int, retries: int, response: httpx.Respo
     return min(LONGEST_DELAY, float(after)) if after.isdigit() else DELAYS[min(attempt, len(DELAYS) - 1)]
 
 
-def unreachable(base_url: str, error: httpx.TransportError) -> ServerUnreachable:
+def unreachable(base_url: str, error: httpx.RequestError) -> ServerUnreachable:
     """The error for a server that gave no answer."""
     return ServerUnreachable(f"no answer from {base_url}: {str(error) or type(error).__name__}", place=base_url)
 

@@ -63,6 +63,48 @@ def test_an_answer_that_is_none_of_ours_is_an_error() -> None:
         client(lambda request: httpx.Response(502, text="<html>bad gateway</html>")).profile("h200")
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(200, html="<html>please log in</html>"),
+        httpx.Response(200, json=[1, 2]),
+        httpx.Response(200, content=b'{"name": ', headers={"content-type": "application/json"}),
+        httpx.Response(200, json={**PROFILE, "created_at": "yesterday"}),
+    ],
+)
+def test_a_successful_answer_that_is_none_of_ours_is_an_error_with_a_code(answer: httpx.Response) -> None:
+    with pytest.raises(ServerError) as caught:
+        client(lambda request: answer).profile("h200")
+    assert (caught.value.code, caught.value.status) == ("server-answer-foreign", 200)
+
+
+def test_a_redirection_says_where_to() -> None:
+    moved = httpx.Response(308, headers={"Location": "https://farm.test/"})
+    with pytest.raises(ServerError, match=r"308, moved to https://farm\.test/"):
+        client(lambda request: moved).profile("h200")
+
+
+@pytest.mark.parametrize("address", ["http://[farm", "http://farm:notaport", "not a url", "ftp://farm"])
+def test_an_address_that_is_none_is_named(address: str) -> None:
+    with pytest.raises(ServerUnreachable) as caught, Client(address, retries=0) as one:
+        one.profile("h200")
+    assert address in str(caught.value)
+
+
+def test_a_token_from_a_file_may_end_with_its_newline_and_no_other_is_sent() -> None:
+    seen: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["Authorization"])
+        return httpx.Response(200, json={"items": [PROFILE], "next": None})
+
+    list(client(handler, token="ww_secret\n").profiles())
+    assert seen == ["Bearer ww_secret"]
+    with pytest.raises(ServerError, match="characters that no token has") as caught:
+        client(handler, token="ww_se\u00e9cret")
+    assert "cret" not in str(caught.value)
+
+
 def test_a_lost_connection_is_tried_again(no_sleep: list[float]) -> None:
     tries = 0
 
