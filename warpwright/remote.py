@@ -3,13 +3,13 @@
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from service.candidates.schemas import CandidateView
 from service.jobs.schemas import EventView, FailureView, JobSubmission, JobView, SizeSubmission, VariantSubmission
 from service.pages import encode_cursor
 from service.tuning.toolchain import Stop
-from solver.domain import Certificate, HardwareProfile, Pins, Schedule, documents
+from solver.domain import Certificate, HardwareProfile, Pins, Schedule, WarpwrightError, documents
 from warpwright.client import Client
 from warpwright.errors import ServerError
 from warpwright.kernel_file import KernelFile, KernelVariant
@@ -36,7 +36,11 @@ def submission_of(
     measure: bool = True,
     fresh: bool = False,
 ) -> JobSubmission:
-    """The request body for a kernel family; the profile travels as its document, so the server need not know it."""
+    """The request body for a kernel family; the profile travels as its document, so the server need not know it.
+
+    Raises:
+        WarpwrightError: ``request-invalid``; the place names what is out of its bounds.
+    """
     body: dict[str, object] = {
         "variants": [_variant(entry) for entry in kernel.variants],
         "name": kernel.name[:200],
@@ -55,7 +59,12 @@ def submission_of(
         body["candidates"] = candidates
     if seconds is not None:
         body["seconds"] = seconds
-    return JobSubmission.model_validate(body)
+    try:
+        return JobSubmission.model_validate(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = "/".join(map(str, ("", *first["loc"])))
+        raise WarpwrightError(f"{place}: {first['msg']}", code="request-invalid", place=place) from error
 
 
 def _variant(variant: KernelVariant) -> VariantSubmission:

@@ -1,9 +1,11 @@
 """The outermost edge: an error becomes a message on stderr, a document on stdout with ``--json``, and an exit code."""
 
+import errno
 import json
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 
 import structlog
 
@@ -11,7 +13,12 @@ from service.logs import configure
 from solver.domain.errors import WarpwrightError
 from warpwright.cli.exit_codes import ExitCode, exit_code_of
 
-__all__ = ["in_the_foreground", "report_failure"]
+__all__ = ["in_the_foreground", "report_failure", "report_usage"]
+
+MACHINE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE}
+)
+"""Errors of the machine, for which no traceback of ours is of any use: full, read-only, not allowed, broken, too many files."""
 
 log = structlog.get_logger(__name__)
 
@@ -38,11 +45,23 @@ def report_failure(error: Exception, *, as_json: bool) -> ExitCode:
     if isinstance(error, WarpwrightError):
         code, message, place, exit_code = error.code, error.message, error.place, exit_code_of(error)
         sys.stderr.write(f"error: {message}\n" + (f"  at {place}\n" if place else "") + f"  code {code}\n")
+    elif isinstance(error, OSError) and error.errno in MACHINE:
+        code, message, place, exit_code = "machine", str(error), None, ExitCode.FAULT
+        with suppress(OSError):
+            sys.stderr.write(f"error: {message}\n  code {code}\n")
     else:
         code, message, place, exit_code = "fault", f"{type(error).__name__}: {error}", None, ExitCode.FAULT
         sys.stderr.write("".join(traceback.format_exception(error)))
         sys.stderr.write("This is a fault of Warpwright; please report it with the lines above.\n")
     if as_json:
         document = {"schema": "warpwright.error/1", "error": {"code": code, "message": message, "place": place}}
-        sys.stdout.write(json.dumps(document) + "\n")
+        with suppress(OSError):  # the fault may be that nothing can be written there
+            sys.stdout.write(json.dumps(document) + "\n")
+            sys.stdout.flush()
     return exit_code
+
+
+def report_usage() -> None:
+    """The document of a wrong command line; standard error has the words."""
+    error = {"code": "usage", "message": "the command line is wrong; standard error says how", "place": None}
+    sys.stdout.write(json.dumps({"schema": "warpwright.error/1", "error": error}) + "\n")

@@ -400,6 +400,12 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         app(arguments, prog_name="warpwright")
+    except SystemExit as left:
+        if left.code == 2 and "--json" in arguments:
+            from warpwright.cli.failures import report_usage
+
+            report_usage()
+        raise
     except Exception as error:  # noqa: BLE001 - the outermost edge: every error becomes a message and an exit code
         from warpwright.cli.failures import report_failure
 

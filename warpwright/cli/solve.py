@@ -24,6 +24,8 @@ from warpwright.words import proof_line
 __all__ = ["SolveOptions", "run_solve"]
 
 DEFAULT_ENGINE = "cpsat"
+ENGINES = (DEFAULT_ENGINE, "z3", "enumerate")
+"""For kernels; an engine's own module is imported in a child only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,9 @@ def run_solve(options: SolveOptions) -> ExitCode:
         return _solve_calls(options.scheduler_call, options)
     if options.file is None or options.profile is None:
         raise WarpwrightError("a kernel needs --profile", code="profile-needed", place="--profile")
+    if options.engine is not None and options.engine not in ENGINES:
+        message = f"no engine is called {options.engine!r}; there are {', '.join(ENGINES)}"
+        raise WarpwrightError(message, code="engine-unknown", place="--engine")
     profile = profile_of(options.profile)
     pins = pins_of(options.pins)
     with ChildPool(1) as pool:

@@ -1,5 +1,6 @@
 """The commands as a user types them: what goes to stdout, what the exit code says, here and against a server."""
 
+import errno
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,12 +126,16 @@ def test_build_options_go_to_the_job_and_come_back(run: Command, server: Running
         (("tune", "absent.py", "-p", "no-such-device"), "profile-unknown-name"),
         (("tune", "absent.py", "-p", "h200", "--effort", "heroic"), "effort-unknown"),
         (("tune", "absent.py", "-p", "h200", "--build-option", "faster"), "build-option-unknown"),
+        (("tune", "IR", "-p", "h200", "--out", "/proc/none"), "output-unwritable"),
+        (("tune", "IR", "-p", "h200", "--engine", "oracle"), "request-invalid"),
+        (("tune", "IR", "-p", "h200", "-n", "1000000"), "request-invalid"),
+        (("solve", "IR", "-p", "h200", "--engine", "oracle"), "engine-unknown"),
         (("verify", "absent.json", "--kernel", "absent.py", "-p", "h200"), "document-unreadable"),
         (("profiles", "no-such-device"), "profile-unknown-name"),
     ],
 )
-def test_bad_input_names_itself(run: Command, arguments: tuple[str, ...], code: str) -> None:
-    assert run(*arguments, "--json") == ExitCode.BAD_INPUT
+def test_bad_input_names_itself(run: Command, ir: Path, arguments: tuple[str, ...], code: str) -> None:
+    assert run(*(ir if argument == "IR" else argument for argument in arguments), "--json") == ExitCode.BAD_INPUT
     assert json.loads(run.out)["error"]["code"] == code
 
 
@@ -138,6 +143,36 @@ def test_a_bundle_for_a_device_without_the_option_is_refused_before_any_work(run
     arguments = ("bundle", ir, "-o", "b.tar", "-p", "ascend910b", "--build-option", "fast_math")
     assert run(*arguments) == ExitCode.BAD_INPUT
     assert "fast_math is no option of a build for ascend devices" in run.err
+
+
+def test_a_kernel_file_that_is_not_there_is_no_job(run: Command) -> None:
+    assert run("bundle", "absent.py", "-o", "b.tar", "-p", "h200") == ExitCode.BAD_INPUT
+    assert "there is no file absent.py" in run.err
+
+
+def test_an_output_that_cannot_be_written_is_told_before_any_work(run: Command, tmp_path: Path) -> None:
+    for arguments in (("report", "job_x"), ("measure", "absent.tar"), ("bundle", "job_x")):
+        assert run(*arguments, "-o", tmp_path) == ExitCode.BAD_INPUT
+        assert "it is a folder" in run.err
+        assert "output-unwritable" in run.err
+
+
+def test_a_full_disk_is_the_machines_fault_and_needs_no_traceback(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(name: str | None, *, as_json: bool) -> ExitCode:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("warpwright.cli.profiles.run_profiles", full)
+    assert run("profiles", "--json") == ExitCode.FAULT
+    assert run.err == "error: [Errno 28] No space left on device\n  code machine\n"
+    assert json.loads(run.out)["error"]["code"] == "machine"
+
+
+def test_a_wrong_command_line_has_its_document_too(run: Command) -> None:
+    assert run("tune", "--json") == ExitCode.USAGE
+    assert json.loads(run.out)["error"]["code"] == "usage"
+    assert "Missing argument" in run.err
 
 
 def test_a_wrong_command_line_is_usage(run: Command) -> None:
