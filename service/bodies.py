@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from service.errors import BadRequest, UnsupportedMedia
 
-__all__ = ["StrictRoute", "parse_json"]
+__all__ = ["StrictRoute", "is_storable", "parse_json"]
 
 MAX_DEPTH = 200
 
@@ -63,11 +63,16 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no JSON number")
 
 
+def is_storable(text: str) -> bool:
+    """Whether a database takes this text: no NUL characters, no lone surrogates."""
+    return not any(letter == "\x00" or "\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def _check_text(value: Any, place: str, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise BadRequest("the body is nested too deep", code="body-too-deep", place=place[:200])
     if isinstance(value, str):
-        if "\x00" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        if not is_storable(value):
             raise BadRequest("text holds a NUL or a lone surrogate", code="body-text-invalid", place=place[:200] or "/")
     elif isinstance(value, list):
         for number, item in enumerate(value):

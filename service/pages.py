@@ -9,6 +9,7 @@ from typing import Annotated, Generic, TypeVar
 from fastapi import Query
 from pydantic import BaseModel, Field
 
+from service.bodies import is_storable
 from service.errors import BadRequest
 
 __all__ = ["DEFAULT_LIMIT", "Cursor", "Limit", "Page", "decode_cursor", "encode_cursor", "page_of"]
@@ -45,7 +46,7 @@ def decode_cursor(cursor: str, *types: type) -> tuple[str | int | float, ...]:
     fits = isinstance(key, list) and len(key) == len(types)
     if not fits or not all(type(part) is kind for part, kind in zip(key, types, strict=True)):
         raise BadRequest("the cursor is not one of ours", code="cursor-invalid", place="/query/cursor")
-    if any(isinstance(part, int) and abs(part) > 2**53 for part in key):
+    if any(not is_storable(part) if isinstance(part, str) else abs(part) > 2**53 for part in key):
         raise BadRequest("the cursor is not one of ours", code="cursor-invalid", place="/query/cursor")
     return tuple(key)
 

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from service.pages import encode_cursor
 from service.testing import stand_in_ir
 from solver.domain import dump
 from solver.profiles import builtin_profile
@@ -144,9 +145,23 @@ def test_unknown_artifacts(client: httpx.Client, digest: str) -> None:
     assert client.get(f"/v1/artifacts/{digest}").status_code == 404
 
 
-@pytest.mark.parametrize("cursor", ["x", "AAAA", "W10", "WzFd", "bnVsbA", "W251bGxd"])
-def test_broken_cursors(client: httpx.Client, cursor: str) -> None:
-    problem(client.get("/v1/jobs", params={"cursor": cursor}), 400, "cursor-invalid")
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "x",
+        "AAAA",
+        "W10",
+        "WzFd",
+        "bnVsbA",
+        "W251bGxd",
+        encode_cursor("\ud800"),
+        encode_cursor("\x00"),
+        encode_cursor(True),
+    ],
+)
+@pytest.mark.parametrize("path", ["jobs", "batches", "results", "profiles"])
+def test_broken_cursors(client: httpx.Client, path: str, cursor: str) -> None:
+    problem(client.get(f"/v1/{path}", params={"cursor": cursor}), 400, "cursor-invalid")
 
 
 def test_another_sites_page_cannot_use_the_tokenless_service(client: httpx.Client) -> None:
