@@ -5,11 +5,11 @@ from datetime import datetime
 
 from sqlalchemy import func, select
 
-from service.db import ReadSession
+from service.db import ReadSession, WriteSession
 from service.db.models import Batch, BatchItem, Job
 from service.db.models.job import ENDED
 
-__all__ = ["by_digest", "counts", "get", "items", "jobs_of", "line_count", "pace", "page", "progress"]
+__all__ = ["by_digest", "counts", "get", "items", "line_count", "locked", "only_here", "pace", "page", "progress"]
 
 
 def get(session: ReadSession, batch_id: str) -> Batch | None:
@@ -52,13 +52,27 @@ def counts(session: ReadSession, batch_id: str) -> dict[str, int]:
     return {str(row[0] or "refused"): int(row[1]) for row in session.rows(query)}
 
 
-def jobs_of(session: ReadSession, batch_id: str, *, active: bool = False) -> Sequence[Job]:
-    """The different jobs behind a batch's lines, by id."""
-    query = select(Job).where(
-        Job.id.in_(select(BatchItem.job_id).where(BatchItem.batch_id == batch_id, BatchItem.job_id.is_not(None)))
+def locked(session: WriteSession, batch_id: str) -> Batch:
+    """A batch that is there, its row locked and read anew."""
+    query = select(Batch).where(Batch.id == batch_id).with_for_update()
+    return session.scalars(query.execution_options(populate_existing=True)).one()
+
+
+def only_here(session: ReadSession, batch: Batch) -> Sequence[str]:
+    """Ids of a batch's unfinished jobs that no other batch of its owner waits for."""
+    mine = select(BatchItem.job_id).where(BatchItem.batch_id == batch.id)
+    elsewhere = (
+        select(BatchItem.line)
+        .join(Batch, Batch.id == BatchItem.batch_id)
+        .where(
+            BatchItem.job_id == Job.id,
+            Batch.id != batch.id,
+            Batch.owner == batch.owner,
+            Batch.cancelled_at.is_(None),
+        )
+        .exists()
     )
-    if active:
-        query = query.where(Job.state.not_in(ENDED))
+    query = select(Job.id).where(Job.id.in_(mine), Job.state.not_in(ENDED), ~elsewhere)
     return session.scalars(query.order_by(Job.id)).all()
 
 

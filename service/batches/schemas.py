@@ -6,7 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-__all__ = ["BatchSummary", "BatchView", "ItemView", "ResultFormat"]
+from service.jobs.schemas import JobSubmission
+
+__all__ = ["BatchLine", "BatchSummary", "BatchView", "ItemView", "ResultFormat"]
 
 
 class ResultFormat(StrEnum):
@@ -14,6 +16,14 @@ class ResultFormat(StrEnum):
 
     JSONL = "jsonl"
     CSV = "csv"
+
+
+class BatchLine(JobSubmission):
+    """One line of a batch."""
+
+    label: str = Field(
+        default="", max_length=200, description="The client's own name of the line; it comes back with it."
+    )
 
 
 class BatchSummary(BaseModel):

@@ -1,5 +1,7 @@
 """Batches: a file of submissions becomes jobs under one status. A bad line is data, never the end of the batch."""
 
+import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterator, Sequence
@@ -7,14 +9,13 @@ from collections.abc import Iterator, Sequence
 from pydantic import ValidationError
 
 from service.batches import repository
-from service.batches.schemas import BatchView
+from service.batches.schemas import BatchLine, BatchView
 from service.bodies import parse_json
 from service.context import Context
 from service.db import ReadSession, WriteSession
 from service.db.base import now
 from service.db.models import Batch, BatchItem
-from service.errors import BadRequest, InvalidRequest, NotFound, TooLarge
-from service.jobs.schemas import JobSubmission
+from service.errors import BadRequest, Conflict, Forbidden, InvalidRequest, NotFound, TooLarge
 from service.jobs.service import cancel as cancel_job
 from service.jobs.submit import Prepared, prepare, store
 from service.names import new_id
@@ -28,7 +29,7 @@ CHUNK = 100
 
 
 def decompress(body: bytes, encoding: str, limit: int) -> bytes:
-    """The body's text; a gzip bomb stops at the limit.
+    """The body's text, of all members of a gzip file; a gzip bomb stops at the limit.
 
     Raises:
         BadRequest: ``encoding-unknown`` or ``gzip-damaged``. TooLarge: ``batch-too-large``.
@@ -37,15 +38,12 @@ def decompress(body: bytes, encoding: str, limit: int) -> bytes:
         return body
     if encoding != "gzip":
         raise BadRequest(f"Content-Encoding {encoding[:40]!r} is not known; send gzip or none", code="encoding-unknown")
-    engine = zlib.decompressobj(wbits=31)
     try:
-        text = engine.decompress(body, limit + 1)
-    except zlib.error as error:
+        text = gzip.GzipFile(fileobj=io.BytesIO(body)).read(limit + 1)
+    except (zlib.error, gzip.BadGzipFile, EOFError) as error:
         raise BadRequest(f"the gzip body is damaged: {error}", code="gzip-damaged") from error
     if len(text) > limit:
         raise TooLarge(f"the batch has more than {limit} bytes", code="batch-too-large")
-    if not engine.eof:
-        raise BadRequest("the gzip body ends too early", code="gzip-damaged")
     return text
 
 
@@ -55,7 +53,7 @@ def create(context: Context, text: bytes, name: str, *, owner: str, trace: str) 
     The same file from the same owner is the same batch; when its first submission was cut off, the missing lines are added.
 
     Raises:
-        InvalidRequest: no lines. TooLarge: ``too-many-lines``.
+        InvalidRequest: no lines. TooLarge: ``too-many-lines``. Conflict: ``batch-cancelled`` meanwhile.
     """
     lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
     if not lines:
@@ -120,14 +118,25 @@ def find(session: ReadSession, batch_id: str) -> Batch:
 
 
 def cancel(context: Context, batch_id: str, *, owner: str, everyone: bool) -> BatchView:
-    """Withdraw from all jobs of a batch; jobs that others wait for go on."""
+    """Withdraw the batch's owner from its jobs; jobs that other owners or other batches wait for go on.
 
-    def mark(session: WriteSession) -> Sequence[str]:
-        find(session, batch_id).cancelled_at = now()
-        return [job.id for job in repository.jobs_of(session, batch_id, active=True)]
+    Raises:
+        Forbidden: ``batch-not-yours``; the caller is neither its owner nor one who may speak for ``everyone``.
+    """
 
-    for job_id in context.database.write(mark):
-        cancel_job(context, job_id, owner=owner, everyone=everyone)
+    def mark(session: WriteSession) -> tuple[str, Sequence[str]]:
+        batch = find(session, batch_id)
+        if not everyone and batch.owner != owner:
+            raise Forbidden(
+                "the batch is another token's; its owner or an administrator may cancel it", code="batch-not-yours"
+            )
+        batch.cancelled_at = batch.cancelled_at or now()
+        session.flush()
+        return batch.owner, repository.only_here(session, batch)
+
+    batch_owner, jobs = context.database.write(mark)
+    for job_id in jobs:
+        cancel_job(context, job_id, owner=batch_owner)
     return context.database.read(lambda session: view(session, find(session, batch_id)))
 
 
@@ -137,6 +146,8 @@ def _write_chunk(
     checked = list(_checked(context, lines))
 
     def work(session: WriteSession) -> None:
+        if repository.locked(session, batch_id).cancelled_at is not None:
+            raise Conflict("the batch was cancelled while it was being submitted", code="batch-cancelled")
         for number, label, prepared, problem in checked:
             job_id = None
             if prepared is not None:
@@ -156,10 +167,9 @@ def _checked(
         label = ""
         try:
             document = parse_json(line)
-            if isinstance(document, dict):
-                label = str(document.pop("label", ""))[:200]
-            submission = JobSubmission.model_validate(document)
-            yield number, label, prepare(context, submission, read=False), None
+            if isinstance(document, dict) and isinstance(document.get("label"), str):
+                label = document["label"][:200]
+            yield number, label, prepare(context, BatchLine.model_validate(document), read=False), None
         except ValidationError as error:
             first = error.errors()[0]
             place = "/" + "/".join(str(part) for part in first["loc"])

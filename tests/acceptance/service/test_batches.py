@@ -8,7 +8,9 @@ import time
 from typing import Any
 
 import httpx
+import pytest
 
+from service.jobs.submit import prepare
 from service.testing import new_ir
 
 
@@ -81,9 +83,51 @@ def test_what_is_refused_as_a_whole(start: Any) -> None:
         (gzip.compress(b"x" * 1_000_000), {"content-encoding": "gzip"}, 413, "batch-too-large"),
         (b"nonsense", {"content-encoding": "gzip"}, 400, "gzip-damaged"),
         (gzip.compress(b"x" * 100)[:-12], {"content-encoding": "gzip"}, 400, "gzip-damaged"),
+        (gzip.compress(b"x") + b"garbage", {"content-encoding": "gzip"}, 400, "gzip-damaged"),
+        (gzip.compress(b"x") + gzip.compress(b"x" * 1_000_000), {"content-encoding": "gzip"}, 413, "batch-too-large"),
         (b"x", {"content-encoding": "br"}, 400, "encoding-unknown"),
         (b"x" * 20_000, {}, 413, "body-too-large"),
     ):
         response = post(client, body, **headers)
         assert (response.status_code, response.json()["code"]) == (status, code)
     assert client.get("/v1/batches/batch_x").json()["code"] == "batch-unknown"
+
+
+def test_all_members_of_a_gzip_file_are_read(client: httpx.Client) -> None:
+    members = [gzip.compress(lines_of({"ir": new_ir(schedules=1)}) + b"\n") for _ in range(2)]
+    body = b"".join(members) + b"\x00" * 512
+    assert post(client, body, **{"content-encoding": "gzip"}).json()["lines"] == 2
+
+
+def test_a_label_is_text_that_comes_back_whole(client: httpx.Client) -> None:
+    ir = new_ir(schedules=1)
+    labels: list[Any] = ["\u00dcn\u00ef=\U0001f642", "x" * 200, "x" * 201, None, {"a": 1}]
+    batch = post(client, lines_of(*({"ir": ir, "label": label} for label in labels))).json()
+    items = client.get(f"/v1/batches/{batch['id']}/items").json()["items"]
+    assert [item["label"] for item in items[:2]] == labels[:2]
+    assert [item["problem"] and item["problem"]["place"] for item in items] == [None, None, *["/label"] * 3]
+
+
+def test_a_cancelled_batch_leaves_another_batch_its_jobs(start: Any) -> None:
+    client = start(job_slots=0).client
+    shared, alone = {"ir": new_ir()}, {"ir": new_ir()}
+    first = post(client, lines_of(shared, alone)).json()["id"]
+    second = post(client, lines_of(shared)).json()["id"]
+    assert client.post(f"/v1/batches/{first}:cancel").json()["counts"] == {"queued": 1, "cancelled": 1}
+    assert client.get(f"/v1/batches/{second}").json()["counts"] == {"queued": 1}
+    assert client.post(f"/v1/batches/{second}:cancel").json()["counts"] == {"cancelled": 1}
+
+
+def test_nothing_is_added_to_a_batch_that_was_cancelled_meanwhile(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = start(job_slots=0)
+    client = running.client
+
+    def cancelled_first(context: Any, submission: Any, **options: Any) -> Any:
+        (batch,) = client.get("/v1/batches").json()["items"]
+        client.post(f"/v1/batches/{batch['id']}:cancel")
+        return prepare(context, submission, **options)
+
+    monkeypatch.setattr("service.batches.service.prepare", cancelled_first)
+    response = post(client, lines_of({"ir": new_ir()}))
+    assert (response.status_code, response.json()["code"]) == (409, "batch-cancelled")
+    assert client.get("/v1/jobs").json()["items"] == []
