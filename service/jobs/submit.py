@@ -154,10 +154,6 @@ def prepare(context: Context, submission: JobSubmission, *, read: bool = True) -
 
 def store(session: WriteSession, context: Context, prepared: Prepared, *, owner: str, trace: str) -> Submitted:
     """Write a prepared job, or find the one that does the same work. Part of the caller's transaction."""
-    if repository.active_count(session, owner) >= context.settings.max_queued_jobs:
-        raise TooManyRequests(
-            "too many unfinished jobs of this token", code="too-many-jobs", headers={"Retry-After": "30"}
-        )
     job_id = new_id("job")
     if not prepared.fresh:
         holder = repository.work_job(session, prepared.work_digest, job_id)
@@ -166,6 +162,10 @@ def store(session: WriteSession, context: Context, prepared: Prepared, *, owner:
                 repository.interest(session, holder, owner)
                 return Submitted(holder, created=False)
             session.execute(update(Work).where(Work.digest == prepared.work_digest).values(job_id=job_id))
+    if repository.active_count(session, owner) >= context.settings.max_queued_jobs:
+        raise TooManyRequests(
+            "too many unfinished jobs of this token", code="too-many-jobs", headers={"Retry-After": "30"}
+        )
     builtin = prepared.profile.name in builtin_profiles()
     profile_rows.remember(session, prepared.profile, builtin=builtin)
     sizes = [

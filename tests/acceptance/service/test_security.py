@@ -1,6 +1,7 @@
 """Tokens: none needed on loopback, nothing without one elsewhere; scopes; only hashes are kept."""
 
 import asyncio
+import json
 from typing import Any
 
 import httpx
@@ -175,3 +176,26 @@ def test_too_many_unfinished_jobs_of_one_owner(start: Any) -> None:
     refused = client.post("/v1/jobs", json={"ir": new_ir(), "profile": "h200"})
     assert (refused.status_code, refused.json()["code"]) == (429, "too-many-jobs")
     assert int(refused.headers["retry-after"]) > 0
+
+
+def test_work_that_is_there_is_named_though_no_new_job_is_allowed(start: Any) -> None:
+    client = start(job_slots=0, max_queued_jobs=1).client
+    body = {"ir": new_ir(), "profile": "h200"}
+    first = client.post("/v1/jobs", json=body)
+    again = client.post("/v1/jobs", json=body)
+    assert (first.status_code, again.status_code) == (202, 200)
+    assert again.json()["id"] == first.json()["id"]
+
+
+def test_a_batch_is_cancelled_by_its_owner_or_an_administrator(guarded: Any) -> None:
+    running, secrets = guarded
+    client: httpx.Client = running.client
+    admin, owner = bearer(secrets[Scope.ADMIN]), bearer(secrets[Scope.TUNE])
+    made = client.post("/v1/tokens", json={"name": "stranger", "scopes": ["tune"]}, headers=admin).json()
+    line = json.dumps({"ir": new_ir(schedules=1, faults={0: "hang"}), "profile": "h200"})
+    batch = client.post("/v1/batches", content=line, headers=owner).json()
+    path = f"/v1/batches/{batch['id']}"
+    refused = client.post(f"{path}:cancel", headers=bearer(made["secret"]))
+    assert (refused.status_code, refused.json()["code"]) == (403, "batch-not-yours")
+    assert client.get(path, headers=owner).json()["cancelled"] is False
+    assert client.post(f"{path}:cancel", headers=admin).json()["cancelled"] is True
