@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import or_, select
+from sqlalchemy import func, or_, select
 
 from service.db import ReadSession, WriteSession
 from service.db.base import now
 from service.db.models import Profile
 from solver.domain import HardwareProfile, dump
 
-__all__ = ["by_digest", "newest_named", "page", "remember"]
+__all__ = ["by_digest", "newest_named", "one_a_family", "page", "remember"]
 
 
 def by_digest(session: ReadSession, digest: str) -> Profile | None:
@@ -21,6 +21,12 @@ def newest_named(session: ReadSession, name: str) -> Profile | None:
     """The newest profile of a name."""
     query = select(Profile).where(Profile.name == name).order_by(Profile.created_at.desc(), Profile.digest).limit(1)
     return session.scalars(query).first()
+
+
+def one_a_family(session: ReadSession) -> Sequence[Profile]:
+    """A profile of each target family that any profile is of."""
+    first = select(func.min(Profile.digest)).group_by(Profile.family)
+    return session.scalars(select(Profile).where(Profile.digest.in_(first)).order_by(Profile.family)).all()
 
 
 def page(session: ReadSession, limit: int, after: tuple[str, str] | None) -> Sequence[Profile]:

@@ -18,8 +18,8 @@ from service.results.schemas import (
     LookupRequest,
     RefreshAnswer,
     RefreshRequest,
-    RelaxableName,
     ResultView,
+    StaleName,
 )
 from service.tokens.access import ReadCaller, TuneCaller, require
 from service.tokens.schemas import Scope
@@ -50,7 +50,7 @@ def list_results(
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
     stale: Annotated[
-        list[RelaxableName] | None, Query(max_length=5, description="Only results whose column is not the present one.")
+        list[StaleName] | None, Query(max_length=4, description="Only results whose column is not the present one.")
     ] = None,
     ir_hash: Annotated[str | None, Query(max_length=100)] = None,
     profile: Annotated[str | None, Query(max_length=100)] = None,

@@ -10,6 +10,7 @@ from service.errors import Gone
 from service.jobs import repository as job_rows
 from service.jobs.schemas import JobSubmission, SizeSubmission, VariantSubmission
 from service.jobs.submit import submit
+from service.pages import decode_cursor, encode_cursor, page_of
 from service.profiles import repository as profile_rows
 from service.profiles import service as profiles
 from service.results import repository
@@ -22,20 +23,20 @@ __all__ = ["present", "refresh"]
 def present(context: Context, columns: Sequence[str]) -> dict[str, Sequence[str]]:
     """The present values of columns: one a target family, since compilers differ by family."""
     with context.database.reading() as session:
-        families = {row.family: profiles.domain_profile(row) for row in profile_rows.page(session, 200, None)}
-    identities = [context.toolchain.identity(profile) for profile in families.values()]
-    return {
-        name: sorted({getattr(identity, name) for identity in identities}) for name in columns if name not in ("pins",)
-    }
+        devices = [profiles.domain_profile(row) for row in profile_rows.one_a_family(session)]
+    identities = [context.toolchain.identity(profile) for profile in devices]
+    return {name: sorted({getattr(identity, name) for identity in identities}) for name in columns}
 
 
 def refresh(context: Context, request: RefreshRequest, *, owner: str, trace: str) -> RefreshAnswer:
     """Submit the jobs of stale results again; those that run already are only named.
 
-    Results of one job (a family and its variants) are refreshed by one job.
+    Results of one job (a family and its variants) are refreshed by one job. Results stay stale rows when their new ones
+    are there, so what comes after the limit is reached by the cursor, not by asking again.
     """
     columns = present(context, request.stale)
-    rows, more = context.database.read(lambda session: _stale(session, request, columns))
+    after = str(decode_cursor(request.cursor, str)[0]) if request.cursor is not None else None
+    rows, more = context.database.read(lambda session: _stale(session, request, columns, after))
     jobs: list[str] = []
     failed: list[dict[str, str]] = []
     created = 0
@@ -47,15 +48,16 @@ def refresh(context: Context, request: RefreshRequest, *, owner: str, trace: str
         else:
             jobs.append(submitted.job_id)
             created += submitted.created
-    return RefreshAnswer(jobs=jobs, created=created, failed=failed, more=more)
+    following = encode_cursor(rows[-1].key) if more else None
+    return RefreshAnswer(jobs=jobs, created=created, failed=failed, more=more, next=following)
 
 
 def _stale(
-    session: ReadSession, request: RefreshRequest, columns: Mapping[str, Sequence[str]]
+    session: ReadSession, request: RefreshRequest, columns: Mapping[str, Sequence[str]], after: str | None
 ) -> tuple[Sequence[StoredResult], bool]:
     profile = profiles.find(session, request.profile).digest if request.profile else None
-    rows = repository.page(session, request.limit + 1, ir=request.ir_hash, profile=profile, stale=columns)
-    return rows[: request.limit], len(rows) > request.limit
+    rows = repository.page(session, request.limit + 1, after=after, ir=request.ir_hash, profile=profile, stale=columns)
+    return page_of(rows, request.limit)
 
 
 def _submission_of(context: Context, job_id: str) -> JobSubmission:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import and_, literal, or_, select, update
+from sqlalchemy import and_, case, literal, or_, select, update
 
 from service.db import ReadSession, WriteSession
 from service.db.base import now
@@ -57,10 +57,13 @@ def relaxed(session: ReadSession, wanted: Fingerprint, ignored: Sequence[str]) -
 
 
 def nearest(session: ReadSession, wanted: Fingerprint, limit: int) -> list[tuple[Fingerprint, StoredResult]]:
-    """Stored results of the same kernel, those that differ in the fewest columns first."""
-    query = select(StoredResult).where(StoredResult.ir == wanted.ir).order_by(StoredResult.updated_at.desc())
-    found = [(fingerprint_of(row), row) for row in session.scalars(query.limit(200))]
-    return sorted(found, key=lambda item: len(wanted.differences(item[0])))[:limit]
+    """Stored results of the same kernel, those that differ in the fewest columns first, then the newest."""
+    differing = sum(
+        (case((getattr(StoredResult, name) != getattr(wanted, name), 1), else_=0) for name in COLUMNS), literal(0)
+    )
+    query = select(StoredResult).where(StoredResult.ir == wanted.ir)
+    query = query.order_by(differing, StoredResult.updated_at.desc(), StoredResult.key).limit(limit)
+    return [(fingerprint_of(row), row) for row in session.scalars(query)]
 
 
 def page(

@@ -16,12 +16,15 @@ __all__ = [
     "RefreshAnswer",
     "RefreshRequest",
     "ResultView",
+    "StaleName",
 ]
 
 ColumnName = Literal[
     "ir", "profile", "toolchain", "constraint_set", "protocol", "verification", "pins", "build_options"
 ]
 RelaxableName = Literal["toolchain", "constraint_set", "protocol", "verification", "pins"]
+StaleName = Literal["toolchain", "constraint_set", "protocol", "verification"]
+"""Columns that the service itself moves on in; a client's pins are never out of date."""
 COLUMN_NAMES: tuple[ColumnName, ...] = (
     "ir",
     "profile",
@@ -105,12 +108,16 @@ class RefreshRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    stale: list[RelaxableName] = Field(
-        default=["toolchain", "constraint_set", "protocol", "verification"], min_length=1, max_length=5
+    stale: list[StaleName] = Field(
+        default=["toolchain", "constraint_set", "protocol", "verification"],
+        min_length=1,
+        max_length=4,
+        description="A result is taken when any of these columns has not its present value.",
     )
     profile: str | None = Field(default=None, max_length=100)
     ir_hash: str | None = Field(default=None, max_length=100)
-    limit: Whole = Field(default=100, ge=1, le=1000)
+    limit: Whole = Field(default=100, ge=1, le=1000, description="Stored results that one request looks at.")
+    cursor: str | None = Field(default=None, max_length=400, description="`next` of the answer before.")
 
 
 class RefreshAnswer(BaseModel):
@@ -120,3 +127,4 @@ class RefreshAnswer(BaseModel):
     created: int
     failed: list[dict[str, str]]
     more: bool = Field(description="There are more stale results than the limit.")
+    next: str | None = Field(default=None, description="Send it as `cursor` to go on; null when there are no more.")

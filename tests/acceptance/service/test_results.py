@@ -5,7 +5,11 @@ from typing import Any
 
 import httpx
 
+from service.db.base import now
+from service.db.models import StoredResult
+from service.results import repository
 from service.testing import StandInToolchain, new_ir, stand_in_ir
+from solver.domain import Fingerprint
 from tests.acceptance.service.jobs_over_http import candidates, finished, submit
 
 
@@ -161,3 +165,44 @@ def test_only_the_candidates_own_faults_are_remembered(start: Any) -> None:
         "infrastructure",
         "device_lost",
     ]
+
+
+def test_a_refresh_with_a_limit_goes_on_by_its_cursor_until_all_are_tuned_again(start: Any) -> None:
+    tools = StandInToolchain("1")
+    client = start(tools).client
+    old = {finished(client, submit(client, new_ir(schedules=1))["id"])["id"] for _ in range(3)}
+    tools.version = "2"
+    refreshed: list[str] = []
+    body: dict[str, Any] = {"stale": ["toolchain"], "limit": 1}
+    for more in (True, True, False):
+        answer = client.post("/v1/results:refresh", json=body).json()
+        assert (answer["created"], answer["more"], answer["next"] is not None) == (1, more, more)
+        refreshed += answer["jobs"]
+        body["cursor"] = answer["next"]
+    assert len(set(refreshed)) == 3
+    assert not old & set(refreshed)
+
+
+def test_pins_are_never_stale(client: httpx.Client) -> None:
+    finished(client, submit(client, new_ir(schedules=1))["id"])
+    assert client.get("/v1/results", params={"stale": "pins"}).status_code == 422
+    assert client.post("/v1/results:refresh", json={"stale": ["pins"]}).status_code == 422
+
+
+def test_the_nearest_entry_is_found_among_many_newer_ones(shared: Any) -> None:
+    ir = new_ir(schedules=1)
+    finished(shared.client, submit(shared.client, ir)["id"])
+    wanted = lookup(shared.client, ir=ir)["fingerprint"]
+
+    def newer(session: Any) -> None:
+        first = repository.by_key(session, Fingerprint(**wanted).key())
+        row = {column.key: getattr(first, column.key) for column in StoredResult.__table__.columns}
+        for number in range(250):
+            other = {"toolchain": "old", "protocol": "old", "pins": f"pins {number}"}
+            key = Fingerprint(**{**wanted, **other}).key()
+            session.insert_missing(StoredResult, [{**row, **other, "key": key, "updated_at": now()}])
+
+    shared.context.database.write(newer)
+    missing = lookup(shared.client, ir=ir, toolchain="other")
+    assert list(missing["nearest"][0]["differs"]) == ["toolchain"]
+    assert [len(entry["differs"]) for entry in missing["nearest"]] == [1, 3, 3, 3, 3]
