@@ -1,13 +1,13 @@
 """Which role runs what: the rule, the user's pins over it, and statements that follow their users."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from solver.channels import PRIVATE_MEMORIES
+from solver.channels import PRIVATE_MEMORIES, path_to
 from solver.domain.kernel import ROOT, Memory, Op, OpKind
 from solver.domain.verdict import Conflict
 from solver.problem import CONSUMER, LOAD, MMA, ROLES, STORE, WarpProblem
 
-__all__ = ["leaves_the_store_open", "place", "private_needs", "private_results"]
+__all__ = ["control_needs", "leaves_the_store_open", "place", "private_needs", "private_results"]
 
 
 def _rule(problem: WarpProblem, op: Op, staying: Mapping[str, str]) -> str | None:
@@ -47,18 +47,14 @@ def place(problem: WarpProblem, staying: Mapping[str, str]) -> tuple[dict[str, t
     for op in ops:
         for name in private_results(problem, op):
             producers.setdefault(name, []).append(op)
-    changed = True
-    while changed:
-        changed = False
-        for op in ops:
-            for name in private_needs(problem, op):
-                for source in producers.get(name, ()):
-                    if source.id not in fixed and not roles[op.id] <= roles[source.id]:
-                        roles[source.id] |= roles[op.id]
-                        changed = True
+    needs = {op.id: private_needs(problem, op) for op in ops}
+    _follow(ops, roles, needs, producers, fixed)
+    for op in ops:
+        roles[op.id] |= set() if roles[op.id] else {CONSUMER}
+    _follow(ops, roles, needs, producers, fixed)
     conflicts = []
     for op in ops:
-        where = roles[op.id] or {CONSUMER}
+        where = roles[op.id]
         if len(where) > 1 and not (op.replicable or op.kind is OpKind.BIND):
             message = (
                 f"{op.id} writes private storage that {_list(where)} need, but it cannot run in more than one role: "
@@ -68,12 +64,15 @@ def place(problem: WarpProblem, staying: Mapping[str, str]) -> tuple[dict[str, t
             where = {CONSUMER} if CONSUMER in where else {min(where, key=ROLES.index)}
         roles[op.id] = where
     for op in ops:
-        for name in private_needs(problem, op):
+        around = control_needs(problem, op.scope)
+        read = {access.buffer for access in op.reads} | around
+        for name in needs[op.id]:
             for source in producers.get(name, ()):
                 missing = sorted(roles[op.id] - roles[source.id])
-                if missing and not name.startswith("$") and name in {access.buffer for access in op.reads}:
+                if missing and not name.startswith("$") and name in read:
+                    where_read = f"around {op.id}" if name in around else f"in {op.id}"
                     message = (
-                        f"{missing[0]} reads {name} in {op.id}, but {source.id} fills another role's instance of it"
+                        f"{missing[0]} reads {name} {where_read}, but {source.id} fills another role's instance of it"
                     )
                     relaxation = f"place {op.id} in {sorted(roles[source.id])[0]}"
                     conflicts.append(Conflict("hand_offs", message, relaxation, op.id))
@@ -87,10 +86,42 @@ def private_results(problem: WarpProblem, op: Op) -> set[str]:
 
 
 def private_needs(problem: WarpProblem, op: Op) -> set[str]:
-    """Private buffers that an operation touches and, with a ``$`` in front, the scalars that it uses."""
+    """Private buffers that an operation touches and, with a ``$`` in front, the scalars that it uses.
+
+    Its role enters the loops around it, so what decides over these is needed as well.
+    """
     touched = {a.buffer for a in (*op.reads, *op.writes)}
     names = {name for name in touched if problem.graph.buffer(name).memory in PRIVATE_MEMORIES}
-    return names | {f"${scalar}" for scalar in op.uses_scalars}
+    return names | {f"${scalar}" for scalar in op.uses_scalars} | control_needs(problem, op.scope)
+
+
+def control_needs(problem: WarpProblem, scope: str) -> set[str]:
+    """Private buffers and, with a ``$`` in front, scalars that decide over this scope and those around it."""
+    names: set[str] = set()
+    for around in path_to(problem, scope):
+        names |= {
+            name for name in problem.scopes[around].reads if problem.graph.buffer(name).memory in PRIVATE_MEMORIES
+        }
+        names |= {f"${scalar}" for scalar in problem.scopes[around].uses_scalars}
+    return names
+
+
+def _follow(
+    ops: Sequence[Op],
+    roles: Mapping[str, set[str]],
+    needs: Mapping[str, set[str]],
+    producers: Mapping[str, list[Op]],
+    fixed: set[str],
+) -> None:
+    """Gives every operation that is not fixed the roles of those that need its results, directly or through others."""
+    changed = True
+    while changed:
+        changed = False
+        for op in ops:
+            for source in (source for name in needs[op.id] for source in producers.get(name, ())):
+                if source.id not in fixed and not roles[op.id] <= roles[source.id]:
+                    roles[source.id] |= roles[op.id]
+                    changed = True
 
 
 def _list(roles: set[str]) -> str:

@@ -70,7 +70,10 @@ def orderings(problem: WarpProblem, placed: Placed, scope: str, role: str) -> tu
 def _touches(problem: WarpProblem, placed: Placed, item: str, role: str, buffer: str) -> bool:
     if item in problem.ops:
         return True
-    return any(
+    inside = [
+        scope for scope in problem.graph.scopes if item in path_to(problem, scope.id) and placed.body(scope.id, role)
+    ]
+    return any(buffer in scope.reads for scope in inside) or any(
         role in placed.placement.get(op.id, ())
         and buffer in {access.buffer for access in (*op.reads, *op.writes)}
         and item in path_to(problem, op.scope)
@@ -111,10 +114,17 @@ def _scalars(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:
     return [
         Ordering(binding[scalar], item, 0, f"it uses {scalar}")
         for item in items
-        if item in problem.ops
-        for scalar in problem.ops[item].uses_scalars
+        for scalar in _scalars_used(problem, item)
         if scalar in binding and binding[scalar] != item
     ]
+
+
+def _scalars_used(problem: WarpProblem, item: str) -> tuple[str, ...]:
+    """Scalars that an operation uses, or a loop with all that is in it."""
+    if item in problem.ops:
+        return problem.ops[item].uses_scalars
+    scope = problem.scopes[item]
+    return (*scope.uses_scalars, *(name for inner in scope.items for name in _scalars_used(problem, inner)))
 
 
 def _waits(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:

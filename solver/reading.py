@@ -181,16 +181,20 @@ class Reading:
         """Buffers of a pipeline, none when it is unknown."""
         return self.pipelines[pipeline].buffers if pipeline in self.pipelines else ()
 
-    def order(self, role: str, scope: str = ROOT) -> list[Op]:
+    def order(self, role: str) -> list[Op]:
         """Every operation a role runs, in emission order, child loops in place."""
-        ordered: list[Op] = []
+        return [self.ops[item] for item in self.items(role) if item in self.ops]
+
+    def items(self, role: str, scope: str = ROOT) -> list[str]:
+        """Every operation a role runs and every loop it enters, in emission order; a loop stands before what is in it."""
+        ordered: list[str] = []
         for instruction in self.bodies.get((scope, role), ()):
             if isinstance(instruction, Sync):
                 continue
             if instruction.id in self.problem.scopes:
-                ordered += self.order(role, instruction.id)
+                ordered += [instruction.id, *self.items(role, instruction.id)]
             elif instruction.id in self.problem.ops:
-                ordered.append(self.ops[instruction.id])
+                ordered.append(instruction.id)
         return ordered
 
     def body(self, scope: str, role: str) -> tuple[str, ...]:

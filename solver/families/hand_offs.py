@@ -66,6 +66,12 @@ def _buffers(op: Op) -> set[str]:
 def _check_private(
     reading: Reading, buffer: str, touching: list[Op], writers: list[Op], found: list[Violation]
 ) -> None:
+    for scope in reading.problem.graph.scopes:
+        for role in reading.roles if buffer in scope.reads else ():
+            missing = [writer.id for writer in writers if role not in reading.placement.get(writer.id, ())]
+            if missing and reading.bodies.get((scope.id, role)):
+                message = f"{role} enters {scope.id}, which {buffer} decides over, but {missing[0]} fills another role's instance"
+                found.append(Violation(NAME, "private-storage", message, scope.id))
     roles = {role for op in touching for role in reading.placement.get(op.id, ())}
     if len(roles) < 2:
         return

@@ -1,7 +1,8 @@
 """Every statement is placed exactly where the kernel has it, once, in a role that can issue it.
 
-A role that runs a statement also runs the scalar definitions that it uses. Only statements that write private storage may
-run in several roles. Source: TileLang 0.1.15 wheel, MWS:677-741, 808-902, 995-1001, 1127-1141, 1719-1835; rule book 1.5.
+A role that runs a statement or enters a loop also runs the scalar definitions that it uses. Only statements that write private
+storage may run in several roles. Source: TileLang 0.1.15 wheel, MWS:677-741, 808-902, 995-1001, 1127-1141, 1719-1835; rule
+book 1.5.
 """
 
 from solver.channels import PRIVATE_MEMORIES
@@ -53,7 +54,8 @@ def _invisible_scalars(problem: WarpProblem) -> list[str]:
     """Uses of scalars that are defined under a guard: TileLang shows the definition inside of its branch only."""
     guarded = {op.binds for op in problem.graph.ops if op.kind is OpKind.BIND and op.guarded}
     uses = [(op.id, name) for op in problem.graph.ops for name in op.uses_scalars if name in guarded]
-    return [f"{op_id} uses {name}, which is defined under a guard only" for op_id, name in uses]
+    uses += [(scope.id, name) for scope in problem.graph.scopes for name in scope.uses_scalars if name in guarded]
+    return [f"{item} uses {name}, which is defined under a guard only" for item, name in uses]
 
 
 def _violation(found: list[Violation], rule: str, message: str, place: str = "") -> None:
@@ -119,15 +121,15 @@ def _check_statements(reading: Reading, found: list[Violation]) -> None:
 def _check_scalars(reading: Reading, found: list[Violation]) -> None:
     definers = {op.binds: op for op in reading.problem.graph.ops if op.kind is OpKind.BIND and op.binds}
     for role in reading.schedule.roles:
-        order = [op.id for op in reading.order(role.name)]
-        position = {op_id: n for n, op_id in enumerate(order)}
-        for op_id in order:
-            for scalar in reading.problem.ops[op_id].uses_scalars:
+        order = reading.items(role.name)
+        position = {item: n for n, item in enumerate(order)}
+        for item in order:
+            for scalar in (reading.problem.ops.get(item) or reading.problem.scopes[item]).uses_scalars:
                 source = definers.get(scalar)
                 if source is None:
                     continue
-                if source.id not in position or position[source.id] > position[op_id]:
-                    message = f"{role.name} runs {op_id}, which uses {scalar}, without {source.id} before it"
-                    _violation(found, "scalar-not-defined", message, op_id)
+                if source.id not in position or position[source.id] > position[item]:
+                    message = f"{role.name} runs {item}, which uses {scalar}, without {source.id} before it"
+                    _violation(found, "scalar-not-defined", message, item)
                 elif source.guarded:
-                    _violation(found, "scalar-guarded", f"{op_id} uses {scalar}, defined under a guard only", op_id)
+                    _violation(found, "scalar-guarded", f"{item} uses {scalar}, defined under a guard only", item)

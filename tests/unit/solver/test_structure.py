@@ -6,7 +6,7 @@ import pytest
 
 from solver.channels import loop_carried
 from solver.domain.errors import DocumentError, PinError
-from solver.domain.kernel import Access, KernelGraph, Memory
+from solver.domain.kernel import Access, KernelGraph, Memory, ScopeKind
 from solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin
 from solver.domain.schedule import OpRef, Pipeline, Role, RoleBody, ScopeProgram, Sync, SyncKind, WarpSchedule
 from solver.domain.verdict import Infeasible, ProvenOptimal
@@ -403,3 +403,76 @@ def test_a_scalar_that_is_defined_under_a_guard_makes_the_kernel_infeasible_and_
     (conflict,) = verdict.conflicts
     assert conflict.family == "placement"
     assert "defined under a guard only" in conflict.message
+
+
+def counted_loop(*, guarded: bool = False, scalar: str = "") -> KernelGraph:
+    """A loop that runs as long as a variable of the thread says, which no load uses; or as a bound scalar says."""
+    s = Sketch("counted", 128)
+    s.buffer("As", Memory.SHARED, (64, 64))
+    s.buffer("acc", Memory.FRAGMENT, (64, 64), "float32")
+    s.buffer("left", Memory.LOCAL, (1,), "int32")
+    s.fill("set_left", "left")
+    if scalar:
+        s.bind("bind", scalar)
+    s.loop("loop", None, kind=ScopeKind.SERIAL if guarded or scalar else ScopeKind.WHILE)
+    s.load("copy", "As", "loop")
+    s.gemm("mma", "As", "As", "acc", (64, 64, 64), "loop")
+    if not guarded and not scalar:
+        s.copy("set_left_2", "left", "left", "loop")
+    scopes = dict(s.scopes)
+    control = {"uses_scalars": (scalar,)} if scalar else {"reads": ("left",)}
+    scopes["loop"] = replace(scopes["loop"], guarded=guarded, **control)  # type: ignore[arg-type]  # fields by name
+    ops = tuple(replace(op, replicable=True) if op.id.startswith("set_") else op for op in s.ops)
+    return replace(s.graph(), scopes=tuple(scopes.values()), ops=ops)
+
+
+@pytest.mark.parametrize(
+    ("graph", "followers"),
+    [
+        (counted_loop(), ("set_left", "set_left_2")),
+        (counted_loop(guarded=True), ("set_left",)),
+        (counted_loop(scalar="last"), ("bind",)),
+    ],
+)
+def test_a_role_that_enters_a_loop_runs_what_decides_over_it(graph: KernelGraph, followers: tuple[str, ...]) -> None:
+    """Else its own instance of the variable was never written: it leaves the loop at once or never, and the others hang."""
+    problem = closed(graph)
+    verdict = solve(problem)
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    assert {structure_of(problem).placement[op] for op in followers} == {("consumer", "load")}
+    for follower in followers:
+        rules = {v.rule for v in violations(problem, without(verdict.schedule, "load", follower))}
+        assert rules & {"private-storage", "scalar-not-defined"}, follower
+
+
+def without(schedule: WarpSchedule, role: str, item: str) -> WarpSchedule:
+    """The schedule with one role not running one item."""
+    scopes = []
+    for program in schedule.scopes:
+        kept = [
+            (b.role, tuple(i for i in b.instructions if (b.role, i) != (role, OpRef(item)))) for b in program.bodies
+        ]
+        scopes.append(ScopeProgram(program.scope, tuple(RoleBody(name, body) for name, body in kept)))
+    return replace(schedule, scopes=tuple(scopes))
+
+
+def test_a_variable_is_written_before_the_loop_that_it_decides_over() -> None:
+    problem = closed(counted_loop())
+    verdict = solve(problem)
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    first = verdict.schedule.program(ROOT)
+    late = tuple(RoleBody(b.role, b.instructions[::-1] if b.role == "load" else b.instructions) for b in first.bodies)
+    swapped = replace(verdict.schedule, scopes=(ScopeProgram(ROOT, late), *verdict.schedule.scopes[1:]))
+    assert "order-breaks-dependence" in {violation.rule for violation in violations(problem, swapped)}
+
+
+def test_a_loop_whose_end_only_the_consumer_knows_keeps_its_loads_there() -> None:
+    """The variable comes from a product's result, which no other role has: the loads stay, the kernel is still scheduled."""
+    graph = counted_loop()
+    read = Access("acc", 4096)
+    problem = closed(changed(graph, set_left_2={"reads": (read,)}))
+    assert structure_of(problem).placement["copy"] == ("consumer",)
+    verdict = solve(problem)
+    assert isinstance(verdict, ProvenOptimal)
