@@ -7,11 +7,13 @@ from pydantic import BaseModel
 from service.artifacts.service import read, write
 from service.bodies import StrictRoute
 from service.context import ContextDep
+from service.errors import UnsupportedMedia
 from service.tokens.access import ReadCaller, WorkCaller
 
 router = APIRouter(prefix="/v1/artifacts", tags=["artifacts"], route_class=StrictRoute)
 
-BYTES = {"requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string"}}}}}
+MEDIA_TYPE = "application/octet-stream"
+BYTES = {"requestBody": {"required": True, "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
 
 
 class ArtifactView(BaseModel):
@@ -44,6 +46,9 @@ def get_artifact(digest: str, context: ContextDep, caller: ReadCaller) -> Respon
 @router.put("/{digest}", status_code=201, response_model=ArtifactView, openapi_extra=BYTES)
 async def put_artifact(digest: str, request: Request, context: ContextDep, caller: WorkCaller) -> ArtifactView:
     """A worker's upload. Bytes that are not those of the digest are refused; what is there already is left alone."""
+    kind = request.headers.get("content-type", MEDIA_TYPE)
+    if kind.partition(";")[0].strip().lower() != MEDIA_TYPE:
+        raise UnsupportedMedia(f"artifacts are {MEDIA_TYPE}, not {kind[:100]}", place="Content-Type")
     data = await request.body()
     await run_in_threadpool(write, context.database, context.store, digest, data)
     return ArtifactView(digest=digest, bytes=len(data))

@@ -1,13 +1,27 @@
 """Wire forms of workers."""
 
+import json
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from service.fields import Flag, Real, Whole
 
 __all__ = ["WorkerReport", "WorkerView"]
+
+
+FACTS_BYTES = 16 << 10
+"""Of one device or error as JSON: rows of workers are read whole, by lists and by the dashboard."""
+
+
+def _small(facts: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    if len(json.dumps(facts)) > FACTS_BYTES:
+        raise ValueError(f"more than {FACTS_BYTES} bytes as JSON")
+    return facts
+
+
+Facts = Annotated[dict[str, JsonValue], AfterValidator(_small)]
 
 
 class WorkerReport(BaseModel):
@@ -15,11 +29,13 @@ class WorkerReport(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    capabilities: list[str] = Field(max_length=20)
-    devices: list[dict[str, JsonValue]] = Field(default_factory=list, max_length=64)
-    versions: dict[str, str] = Field(default_factory=dict, max_length=50)
+    capabilities: list[Annotated[str, Field(max_length=100)]] = Field(max_length=20)
+    devices: list[Facts] = Field(default_factory=list, max_length=64)
+    versions: dict[Annotated[str, Field(max_length=100)], Annotated[str, Field(max_length=500)]] = Field(
+        default_factory=dict, max_length=50
+    )
     healthy: Flag = Field(default=True, description="False while a device fails its canary.")
-    last_error: dict[str, JsonValue] | None = Field(default=None)
+    last_error: Facts | None = Field(default=None)
     tasks_done: Whole = Field(default=0, ge=0, le=2**31 - 1)
     uptime_seconds: Real | None = Field(
         default=None,

@@ -114,6 +114,26 @@ def test_uploads_are_checked_by_digest(client: httpx.Client) -> None:
     assert client.get(f"/v1/artifacts/{digest}").content == b"x"
 
 
+def test_an_upload_of_another_format_is_refused(client: httpx.Client) -> None:
+    digest = "sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    for kind in ("application/x-python-pickle", "text/html", "application/json"):
+        refused = client.put(f"/v1/artifacts/{digest}", content=b"x", headers={"content-type": kind})
+        assert refused.status_code == 415, kind
+
+
+def test_a_worker_tells_no_more_than_a_row_should_hold(client: httpx.Client) -> None:
+    long = "x" * 20_000
+    for told in (
+        {"capabilities": [long]},
+        {"capabilities": [], "versions": {"nvcc": long}},
+        {"capabilities": [], "versions": {long: "13.0"}},
+        {"capabilities": [], "devices": [{"name": long}]},
+        {"capabilities": [], "last_error": {"message": long}},
+    ):
+        refused = client.put("/v1/workers/talkative", json=told)
+        assert (refused.status_code, refused.json()["code"]) == (422, "request-invalid"), told
+
+
 def test_ready_means_that_it_can_work(client: httpx.Client) -> None:
     assert client.get("/readyz").json() == {"status": "ready"}
 
