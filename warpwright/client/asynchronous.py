@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 
 import httpx
 
-from service.batches.schemas import BatchView, ItemView
+from service.batches.schemas import BatchSummary, BatchView, ItemView
 from service.candidates.schemas import CandidateView
 from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
 from service.pages import Page
 from service.profiles.schemas import ProfileSummary, ProfileUpload, ProfileView
 from service.results.schemas import LookupAnswer, LookupRequest, RefreshAnswer, RefreshRequest, ResultView
 from service.solve.schemas import SolveAnswer, SolveRequest
+from service.tokens.schemas import NewToken, TokenRequest, TokenView
 from service.workers.schemas import WorkerView
 from warpwright.client import calls
 from warpwright.client.calls import Call
@@ -135,6 +136,38 @@ class AsyncClient:
     async def batch(self, batch_id: str) -> BatchView:
         """One status for all lines of a batch: counts, progress, estimate."""
         return await self.send(calls.batch(batch_id))
+
+    async def batches(self) -> AsyncIterator[BatchSummary]:
+        """All batches, newest first."""
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.batches(cursor))
+            for item in page.items:
+                yield item
+            if (cursor := page.next) is None:
+                return
+
+    async def tokens(self) -> AsyncIterator[TokenView]:
+        """All access tokens, without their secrets."""
+        cursor: str | None = None
+        while True:
+            page = await self.send(calls.tokens(cursor))
+            for item in page.items:
+                yield item
+            if (cursor := page.next) is None:
+                return
+
+    async def create_token(self, request: TokenRequest) -> NewToken:
+        """Makes an access token; its secret is in this answer only."""
+        return await self.send(calls.create_token(request))
+
+    async def revoke_token(self, token_id: str) -> None:
+        """Revokes an access token."""
+        await self.send(calls.revoke_token(token_id))
+
+    async def candidate(self, job_id: str, candidate_id: str) -> CandidateView:
+        """One candidate of a job."""
+        return await self.send(calls.candidate(job_id, candidate_id))
 
     async def batch_items(self, batch_id: str) -> AsyncIterator[ItemView]:
         """The lines of a batch and their jobs or problems."""

@@ -11,13 +11,14 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from service.batches.schemas import BatchView, ItemView
+from service.batches.schemas import BatchSummary, BatchView, ItemView
 from service.candidates.schemas import CandidateView
 from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
 from service.pages import Page
 from service.profiles.schemas import ProfileSummary, ProfileUpload, ProfileView
 from service.results.schemas import LookupAnswer, LookupRequest, RefreshAnswer, RefreshRequest, ResultView
 from service.solve.schemas import SolveAnswer, SolveRequest
+from service.tokens.schemas import NewToken, TokenRequest, TokenView
 from service.workers.schemas import WorkerView
 from solver.domain import digest_bytes
 from warpwright.errors import ServerError
@@ -131,6 +132,33 @@ def submit_batch(text: bytes, name: str) -> Call[BatchView]:
 def batch(batch_id: str) -> Call[BatchView]:
     """One status for all lines of a batch."""
     return Call("GET", f"/v1/batches/{quote(batch_id, safe='')}", model(BatchView))
+
+
+def batches(cursor: str | None) -> Call[Page[BatchSummary]]:
+    """A page of batches, newest first."""
+    return Call("GET", "/v1/batches", page(BatchSummary), params={"cursor": cursor})
+
+
+def candidate(job_id: str, candidate_id: str) -> Call[CandidateView]:
+    """One candidate of a job."""
+    path = f"/v1/jobs/{quote(job_id, safe='')}/candidates/{quote(candidate_id, safe='')}"
+    return Call("GET", path, model(CandidateView))
+
+
+def create_token(request: TokenRequest) -> Call[NewToken]:
+    """Makes a token; never sent twice, since its secret is shown once."""
+    body = request.model_dump(mode="json")
+    return Call("POST", "/v1/tokens", model(NewToken), json=body, repeatable=False)
+
+
+def tokens(cursor: str | None) -> Call[Page[TokenView]]:
+    """A page of tokens, without their secrets."""
+    return Call("GET", "/v1/tokens", page(TokenView), params={"cursor": cursor})
+
+
+def revoke_token(token_id: str) -> Call[None]:
+    """Revokes a token."""
+    return Call("DELETE", f"/v1/tokens/{quote(token_id, safe='')}", lambda answer: None)
 
 
 def batch_items(batch_id: str, cursor: str | None) -> Call[Page[ItemView]]:

@@ -7,13 +7,14 @@ from typing import Any, TypeVar
 
 import httpx
 
-from service.batches.schemas import BatchView, ItemView
+from service.batches.schemas import BatchSummary, BatchView, ItemView
 from service.candidates.schemas import CandidateView
 from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
 from service.pages import Page
 from service.profiles.schemas import ProfileSummary, ProfileUpload, ProfileView
 from service.results.schemas import LookupAnswer, LookupRequest, RefreshAnswer, RefreshRequest, ResultView
 from service.solve.schemas import SolveAnswer, SolveRequest
+from service.tokens.schemas import NewToken, TokenRequest, TokenView
 from service.workers.schemas import WorkerView
 from warpwright.client import calls
 from warpwright.client.calls import Call
@@ -133,6 +134,36 @@ class Client:
     def batch(self, batch_id: str) -> BatchView:
         """One status for all lines of a batch: counts, progress, estimate."""
         return self.send(calls.batch(batch_id))
+
+    def batches(self) -> Iterator[BatchSummary]:
+        """All batches, newest first."""
+        cursor: str | None = None
+        while True:
+            page = self.send(calls.batches(cursor))
+            yield from page.items
+            if (cursor := page.next) is None:
+                return
+
+    def tokens(self) -> Iterator[TokenView]:
+        """All access tokens, without their secrets."""
+        cursor: str | None = None
+        while True:
+            page = self.send(calls.tokens(cursor))
+            yield from page.items
+            if (cursor := page.next) is None:
+                return
+
+    def create_token(self, request: TokenRequest) -> NewToken:
+        """Makes an access token; its secret is in this answer only."""
+        return self.send(calls.create_token(request))
+
+    def revoke_token(self, token_id: str) -> None:
+        """Revokes an access token."""
+        self.send(calls.revoke_token(token_id))
+
+    def candidate(self, job_id: str, candidate_id: str) -> CandidateView:
+        """One candidate of a job."""
+        return self.send(calls.candidate(job_id, candidate_id))
 
     def batch_items(self, batch_id: str) -> Iterator[ItemView]:
         """The lines of a batch and their jobs or problems."""

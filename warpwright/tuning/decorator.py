@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from lowering.compile.options import build_options as option_names
 from lowering.compile.options import pass_configs
@@ -22,6 +22,39 @@ if TYPE_CHECKING:
 __all__ = ["tuned"]
 
 Variants = Sequence[Mapping[str, Any]]
+
+
+@overload
+def tuned(
+    function: Callable[..., Any],
+    *,
+    profile: HardwareProfile | str,
+    lock: str | Path | None = ...,
+    server: str | None = ...,
+    token: str | None = ...,
+    tune: "When" = ...,
+    effort: str = ...,
+    build_options: Sequence[str] = ...,
+    variants: Variants = ...,
+    source: Source | None = ...,
+    **options: Any,
+) -> Any: ...
+
+
+@overload
+def tuned(
+    *,
+    profile: HardwareProfile | str,
+    lock: str | Path | None = ...,
+    server: str | None = ...,
+    token: str | None = ...,
+    tune: "When" = ...,
+    effort: str = ...,
+    build_options: Sequence[str] = ...,
+    variants: Variants = ...,
+    source: Source | None = ...,
+    **options: Any,
+) -> Callable[[Callable[..., Any]], Any]: ...
 
 
 def tuned(

@@ -1,7 +1,10 @@
 """Both clients against a running service: every resource comes back typed."""
 
 import asyncio
+import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,12 +13,15 @@ from service.settings import Settings
 from service.solve.schemas import SolveRequest
 from service.testing.running import RunningService
 from service.testing.toolchain import StandInToolchain, stand_in_ir
+from service.tokens.schemas import Scope, TokenRequest
 from solver.domain import HardwareProfile
 from solver.profiles import load_profile
 from warpwright.client import AsyncClient, Client
 from warpwright.errors import ServerError
 from warpwright.kernel_file import KernelFile, KernelVariant
 from warpwright.remote import submission_of
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +40,32 @@ def client(server: RunningService) -> Iterator[Client]:
 @pytest.fixture(scope="module")
 def profile() -> HardwareProfile:
     return load_profile("h200")
+
+
+def test_tokens_batches_and_single_candidates_are_resources_too(client: Client, profile: HardwareProfile) -> None:
+    made = client.create_token(TokenRequest(name="ci", scopes=[Scope.READ]))
+    admin = client.create_token(TokenRequest(name="boss", scopes=[Scope.ADMIN]))
+    try:
+        with Client(client.connection.base_url, token=admin.secret) as boss:
+            assert {token.name for token in boss.tokens()} >= {"ci", "boss"}
+            job = boss.wait(boss.submit(submission_of(toy("one-candidate"), profile)).id, seconds=30.0)
+            assert job.best is not None
+            assert boss.candidate(job.id, job.best).outcome == "compiled"
+            line = submission_of(toy("in-a-batch"), profile).model_dump_json(exclude_unset=True).encode()
+            assert boss.submit_batch(line + b"\n", name="nightly").id in [batch.id for batch in boss.batches()]
+    finally:
+        with Client(client.connection.base_url, token=admin.secret) as boss:
+            boss.revoke_token(made.id)
+            boss.revoke_token(admin.id)
+
+
+def test_the_client_covers_the_api() -> None:
+    """Every operation has a call, but those of workers and of whoever watches the machine."""
+    document = json.loads((ROOT / "service" / "openapi.json").read_text())
+    others = {"/healthz", "/readyz", "/metrics", "/v1/artifacts/{}", "/v1/workers/{}"}
+    wanted = {re.sub(r"\{[^}]*\}", "{}", path) for path in document["paths"]} - others
+    text = (ROOT / "warpwright" / "client" / "calls.py").read_text()
+    assert wanted <= {re.sub(r"\{[^}]*\}", "{}", path) for path in re.findall(r'"(/v1/[^"]*)"', text)}
 
 
 def toy(salt: str) -> KernelFile:
