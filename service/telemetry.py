@@ -6,6 +6,7 @@ Between processes a trace travels as W3C ``traceparent``: in a job's row, in the
 
 import os
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
@@ -25,6 +26,8 @@ log = structlog.get_logger(__name__)
 NAME = "warpwright"
 PLACE = re.compile(r"OTEL_EXPORTER_OTLP(_TRACES)?_ENDPOINT")
 DEFAULT_PROTOCOL = "http/protobuf"
+FLUSH_SECONDS = 2.0
+"""A collector that is away must not hold up the end of a process."""
 _W3C = TraceContextTextMapPropagator()
 
 
@@ -59,8 +62,11 @@ def configure(component: str) -> None:
 
 def flush() -> None:
     """Send what was recorded and not exported yet; before a process ends in a way that no ``atexit`` survives."""
-    if (sent := getattr(trace.get_tracer_provider(), "force_flush", None)) is not None:
-        sent()
+    if (send := getattr(trace.get_tracer_provider(), "force_flush", None)) is not None:
+        # The SDK's own limit does not hold while an exporter tries again and again.
+        sending = threading.Thread(target=send, name="telemetry-flush", daemon=True)
+        sending.start()
+        sending.join(FLUSH_SECONDS)
 
 
 @contextmanager

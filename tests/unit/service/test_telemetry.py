@@ -4,9 +4,13 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
+from types import SimpleNamespace
 
 import pytest
 
+from service import telemetry
 from service.telemetry import _exporters, carrier, span, trace_id, traceparent
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
@@ -88,6 +92,16 @@ def test_a_transport_that_is_not_installed_is_named() -> None:
 def test_a_provider_that_is_there_stays() -> None:
     before = "from opentelemetry import trace\ntrace.set_tracer_provider(trace.NoOpTracerProvider())"
     assert outcome(before, OTEL_TRACES_EXPORTER="console") == ("NoOpTracerProvider False", [])
+
+
+def test_a_collector_that_hangs_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging, begun = threading.Event(), time.monotonic()
+    monkeypatch.setattr(telemetry, "FLUSH_SECONDS", 0.1)
+    provider = SimpleNamespace(force_flush=lambda: hanging.wait(30))
+    monkeypatch.setattr("opentelemetry.trace.get_tracer_provider", lambda: provider)
+    telemetry.flush()
+    hanging.set()
+    assert time.monotonic() - begun < 10
 
 
 def test_the_environment_switches_it_on() -> None:
