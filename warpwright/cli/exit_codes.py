@@ -49,6 +49,8 @@ def exit_code_of(error: WarpwrightError) -> ExitCode:
             return ExitCode.UNREACHABLE
         case ServerError():
             return ExitCode.REFUSED
+        case LockError(code="lock-nothing"):
+            return ExitCode.NOTHING_USABLE
         case LockError():
             return ExitCode.LOCK_MISMATCH
         case NotApplicable():

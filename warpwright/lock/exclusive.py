@@ -21,4 +21,8 @@ def alone_in(folder: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
+        with suppress(OSError):
+            fcntl.flock(
+                handle, fcntl.LOCK_UN
+            )  # closing is not enough: a child that was forked meanwhile has the handle too
         os.close(handle)

@@ -1,6 +1,10 @@
 """The lock file: stable text, digests that notice a hand edit, one entry a place."""
 
+import fcntl
 import json
+import os
+import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +15,7 @@ from solver.domain import ROOT, OpRef, Role, RoleBody, ScopeProgram, WarpSchedul
 from warpwright.errors import LockError
 from warpwright.lock import folder_names
 from warpwright.lock.document import LockEntry, merged, read_lock, update_lock, write_lock
+from warpwright.lock.exclusive import alone_in
 
 SCHEDULE = WarpSchedule(
     num_warps=4,
@@ -65,6 +70,21 @@ def test_writers_at_the_same_time_lose_no_entry(tmp_path: Path) -> None:
         list(threads.map(lambda entry: update_lock(lock, [entry]), entries))
     assert sorted(entry.file for entry in read_lock(lock)) == sorted(entry.file for entry in entries)
     assert list(tmp_path.iterdir()) == [lock]
+
+
+def test_a_child_that_outlives_the_work_holds_nothing(tmp_path: Path) -> None:
+    with alone_in(tmp_path):
+        child = os.fork()
+        if child == 0:
+            time.sleep(60.0)
+            os._exit(0)
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError when the child holds it
+    finally:
+        os.close(handle)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def test_an_unresolved_merge_is_told_with_its_line(tmp_path: Path) -> None:
