@@ -14,6 +14,7 @@ from tvm.target import Target
 
 from lowering.compile.empty_loops import guard_empty_loops
 from lowering.compile.result import Argument, Variant
+from lowering.frontend.placeholders import own_placeholders
 from solver.domain.errors import DocumentError, NotApplicable
 
 __all__ = ["Lowered", "arguments", "lower", "read_ir"]
@@ -48,11 +49,11 @@ def read_ir(text: str) -> tirx.PrimFunc:
     """The function in ``tvm.ir.save_json`` text; DocumentError ``ir-invalid`` for anything else."""
     try:
         function = ir.load_json(text)
+        if isinstance(function, tirx.PrimFunc):
+            return own_placeholders(function)
     except Exception as error:
         raise DocumentError(f"not TileLang IR: {str(error)[-300:]}", code="ir-invalid", place="/ir") from error
-    if not isinstance(function, tirx.PrimFunc):
-        raise DocumentError("the IR is no function", code="ir-invalid", place="/ir")
-    return function
+    raise DocumentError("the IR is no function", code="ir-invalid", place="/ir")
 
 
 def lower(function: tirx.PrimFunc, arch: str, variant: Variant) -> Lowered:

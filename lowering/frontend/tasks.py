@@ -9,6 +9,7 @@ from tilelang import tvm
 
 from lowering.frontend.graph import read_graph
 from lowering.frontend.irhash import hash_document
+from lowering.frontend.placeholders import own_placeholders
 from lowering.frontend.precheck import LIMIT_BYTES, precheck
 from lowering.frontend.walk import walk_kernel
 from solver.domain import DocumentError, HardwareProfile, WarpwrightError, dump, load
@@ -42,11 +43,11 @@ def load_function(text: str) -> Any:
     """The ``PrimFunc`` of a checked document; DocumentError ``ir-rejected`` when TVM refuses it."""
     try:
         function = tvm.ir.load_json(text)
+        if isinstance(function, tvm.tirx.PrimFunc):
+            return own_placeholders(function)
     except Exception as error:
         raise DocumentError(f"TVM cannot read the IR: {_first_line(error)}", code="ir-rejected", place="/") from error
-    if not isinstance(function, tvm.tirx.PrimFunc):
-        raise DocumentError("the IR is no PrimFunc", code="ir-not-a-primfunc", place="/")
-    return function
+    raise DocumentError("the IR is no PrimFunc", code="ir-not-a-primfunc", place="/")
 
 
 def _text(payload: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from tvm import ir as tvm_ir
 from lowering.children import ChildPool, Limits, Returned
 from lowering.compile.empty_loops import guard_empty_loops
 from lowering.compile.lower import PASS_CONFIGS
+from lowering.frontend.placeholders import own_placeholders
 from solver.domain import HardwareProfile, Schedule, WarpwrightError, documents
 from warpwright.graphs import read_kernel, reply_error
 from warpwright.legality import violations_of
@@ -36,7 +37,7 @@ def built_from(ir: str, choice: Choice, profile: HardwareProfile) -> tuple[Any, 
     if configs is None:
         raise WarpwrightError(f"no choice of ours is called {choice.kind!r}", code="choice-unknown")
     text = ir if choice.schedule is None else _scheduled(ir, choice.schedule, profile)
-    return guard_empty_loops(tvm_ir.load_json(text)), configs
+    return guard_empty_loops(own_placeholders(tvm_ir.load_json(text))), configs
 
 
 def _scheduled(ir: str, schedule: Schedule, profile: HardwareProfile) -> str:
