@@ -5,7 +5,7 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.frontend.accesses import scalars_in, touches_of_expression
+from lowering.frontend.accesses import Touch, scalars_in, touches_of_expression
 from lowering.frontend.counting import count_runs
 from lowering.frontend.dependences import Apart, Item, dependences_of, summarise
 from lowering.frontend.layouts import fragment_registers
@@ -68,12 +68,10 @@ class _Scalars:
     def name(self, var: Any) -> str | None:
         return next((name for known, name, _ in self._vars if known.same_as(var)), None)
 
-    def reads_memory(self, expression: Any) -> bool:
-        """Whether the value depends on what some buffer holds, also through bound scalars."""
-        if touches_of_expression(expression):
-            return True
+    def touches(self, expression: Any) -> list[Touch]:
+        """What a value is read from, also through bound scalars."""
         values = [value for var in scalars_in(expression) for known, _, value in self._vars if known.same_as(var)]
-        return any(self.reads_memory(value) for value in values)
+        return [*touches_of_expression(expression), *(touch for value in values for touch in self.touches(value))]
 
 
 def read_graph(kernel: Kernel, profile: HardwareProfile) -> KernelGraph:
@@ -180,18 +178,17 @@ def _read_loop(reading: _Reading, loop: Loop, scope_id: str, guards: list[Any]) 
 
 
 def _check_control(reading: _Reading, loop: Loop, control: list[Any]) -> None:
-    """A loop's trips may depend on parameters, indices and loop variables; a ``while`` also on the thread's own variables.
+    """A loop's trips may depend on parameters, indices, loop variables and the thread's own variables.
 
-    What memory holds is unknown before the launch, so a schedule for it could neither be checked nor ranked.
+    What memory of others holds is unknown before the launch, so a schedule for it could neither be checked nor ranked.
     """
     for expression in control:
-        if isinstance(loop.stmt, tirx.While):
-            memories = {reading.storages.memory(touch.buffer) for touch in touches_of_expression(expression)}
-            dynamic = bool(memories - {Memory.LOCAL})
-        else:
-            dynamic = reading.scalars.reads_memory(expression)
-        if dynamic:
-            message = f"how often the loop {loop.id!r} runs depends on data"
+        memories = {
+            touch.buffer: reading.storages.memory(touch.buffer) for touch in reading.scalars.touches(expression)
+        }
+        data = [reading.storages.name(buffer) for buffer, memory in memories.items() if memory is not Memory.LOCAL]
+        if data:
+            message = f"how often the loop {loop.id!r} runs depends on data in {data[0]}"
             raise NotApplicable(message, code="dynamic-scope", place=loop.id)
 
 

@@ -14,11 +14,13 @@ from lowering.frontend.naming import Namer
 from lowering.frontend.operators import TILE_OPERATORS, operator_verdict
 from solver.domain import ROOT, NotApplicable
 
-__all__ = ["Guard", "Kernel", "Leaf", "Loop", "Metadata", "Node", "leaves", "walk_kernel"]
+__all__ = ["Guard", "Kernel", "Leaf", "Loop", "Metadata", "Node", "is_kernel_block", "leaves", "walk_kernel"]
 
 tirx = tvm.tirx
 OP_ID = "tl.ws_op_id"
 PIPELINE_DEPTH = "tl.ws_pipeline_depth"
+DEFAULT_THREADS = 128
+"""Threads of a ``T.Kernel`` without ``threads=`` on a device with threads (``tilelang.transform.DEFAULT_SIMT_THREADS``)."""
 
 
 @dataclass(slots=True)
@@ -87,6 +89,11 @@ def walk_kernel(function: Any) -> Kernel:
     return kernel
 
 
+def is_kernel_block(block: Any) -> bool:
+    """Whether a block is the body of a ``T.Kernel``, with or without ``threads=`` (materialize_kernel_launch.cc:107-116)."""
+    return "tl.launch_threads" in block.annotations or block.name_hint == "tilelang_root"
+
+
 def leaves(nodes: list[Node]) -> Iterator[Leaf]:
     """Every leaf below these nodes, in source order."""
     for node in nodes:
@@ -137,10 +144,11 @@ def _search(
     for part in statements_of(stmt):
         if isinstance(part, tirx.SBlockRealize):
             block = part.block
-            if "tl.launch_threads" in block.annotations:
+            if is_kernel_block(block):
                 if "cluster_dims" in block.annotations:
                     raise NotApplicable("the kernel launches clusters", code="cluster-launch", place=ROOT)
-                extents = [_constant(extent) for extent in block.annotations["tl.launch_threads"]]
+                named = block.annotations.get("tl.launch_threads", (DEFAULT_THREADS,))
+                extents = [_constant(extent) for extent in named]
                 if any(extent is None for extent in extents) or any(extent != 1 for extent in extents[1:]):
                     message = f"warp roles partition one thread dimension; the kernel has threads={extents}"
                     raise NotApplicable(message, code="threads-not-one-dimensional", place=ROOT)

@@ -10,7 +10,7 @@ from typing import Any
 from tilelang import tvm
 
 from lowering.frontend.operators import TILE_OPERATORS
-from lowering.frontend.walk import OP_ID, Guard, Kernel, Leaf, Loop, Node
+from lowering.frontend.walk import OP_ID, Guard, Kernel, Leaf, Loop, Node, is_kernel_block
 
 __all__ = ["SCHEDULE_KEY", "with_schedule"]
 
@@ -38,7 +38,7 @@ def with_schedule(kernel: Kernel, schedule: Any | None) -> Any:
     )
 
     def replace(node: Any) -> Any:
-        return new_block if isinstance(node, tirx.SBlock) and "tl.launch_threads" in node.annotations else None
+        return new_block if isinstance(node, tirx.SBlock) and is_kernel_block(node) else None
 
     # Only the block is asked for: the transformation must not descend into the new body again.
     body = tirx.stmt_functor.ir_transform(kernel.function.body, None, replace, ["tirx.SBlock"])

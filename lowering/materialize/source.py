@@ -79,7 +79,8 @@ class _Writer:
         grid = ", ".join(self._expressions.text(extent) for extent in kernel.grid)
         names = [self._names.of(var) for var in kernel.block_vars]
         target = names[0] if len(names) == 1 else f"({', '.join(names)})"
-        self._line(1, f"with T.Kernel({grid}, threads={kernel.threads}) as {target}:")
+        threads = f", threads={kernel.threads}" if "tl.launch_threads" in kernel.block.annotations else ""
+        self._line(1, f"with T.Kernel({grid}{threads}) as {target}:")
         for buffer in kernel.block.alloc_buffers:
             self._allocation(buffer)
         for view, base in self._names.views:

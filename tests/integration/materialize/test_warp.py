@@ -51,7 +51,8 @@ SOLVED = (
     ),
     *("causal_attention", "grouped_gemm", "guarded_copies", "cp_async_gemm", "gemv", "unrolled_stages", "shared_view"),
     *("named_statements", "local_variables", "late_start", "promoted_fp8", "loads_around_loop", "example_gemm_5"),
-    *("ring_by_hand", "two_loops", "last_tile_again", "filled_twice"),
+    *("ring_by_hand", "two_loops", "last_tile_again", "filled_twice", "counted_while", "loop_by_choice", "stream_k"),
+    *("staged_twice", "row_products"),
 )
 """Kernels whose best schedule by the solver is put to TileLang as well."""
 

@@ -263,7 +263,122 @@ def filled_twice() -> Any:
     return main
 
 
+def counted_while() -> Any:
+    m, n, k, bm, bn, bk = 256, 256, 1024, 128, 128, 64
+
+    @T.prim_func
+    def main(A: T.Tensor((m, k), T.float16), B: T.Tensor((k, n), T.float16), C: T.Tensor((m, n), T.float32)):
+        with T.Kernel(n // bn, m // bm, threads=256) as (bx, by):
+            As = T.alloc_shared((bm, bk), T.float16)
+            Bs = T.alloc_shared((bk, bn), T.float16)
+            acc = T.alloc_fragment((bm, bn), T.float32)
+            left = T.alloc_local((1,), "int32")
+            at = T.alloc_local((1,), "int32")
+            left[0] = k // bk
+            at[0] = 0
+            T.clear(acc)
+            while left[0] > 0:
+                T.copy(A[by * bm, at[0]], As)
+                T.copy(B[at[0], bx * bn], Bs)
+                T.gemm(As, Bs, acc)
+                left[0] = left[0] - 1
+                at[0] = at[0] + bk
+            T.copy(acc, C[by * bm, bx * bn])
+
+    return main
+
+
+def loop_by_choice() -> Any:
+    m, n, k, bm, bn, bk = 256, 256, 1024, 128, 128, 64
+
+    @T.prim_func
+    def main(A: T.Tensor((m, k), T.float16), B: T.Tensor((k, n), T.float16), C: T.Tensor((m, n), T.float32)):
+        with T.Kernel(n // bn, m // bm, threads=256) as (bx, by):
+            As = T.alloc_shared((bm, bk), T.float16)
+            Bs = T.alloc_shared((bk, bn), T.float16)
+            acc = T.alloc_fragment((bm, bn), T.float32)
+            on = T.alloc_var("int32", init=0)
+            T.clear(acc)
+            on = bx + by
+            if on > 0:
+                for ko in T.Pipelined(k // bk, num_stages=2):
+                    T.copy(A[by * bm, ko * bk], As)
+                    T.copy(B[ko * bk, bx * bn], Bs)
+                    T.gemm(As, Bs, acc)
+            T.copy(acc, C[by * bm, bx * bn])
+
+    return main
+
+
+def stream_k() -> Any:
+    m, n, k, bm, bn, bk, workers = 512, 512, 1024, 128, 128, 64, 12
+    tiles, steps = 4, k // bk
+    share = tiles * steps // workers
+
+    @T.prim_func
+    def main(A: T.Tensor((m, k), T.float16), B: T.Tensor((n, k), T.float16), C: T.Tensor((m, n), T.float32)):
+        with T.Kernel(workers, threads=256) as worker:
+            As = T.alloc_shared((bm, bk), T.float16)
+            Bs = T.alloc_shared((bn, bk), T.float16)
+            acc = T.alloc_fragment((bm, bn), T.float32)
+            start = T.alloc_local((1,), "int32")
+            last = T.alloc_local((1,), "int32")
+            end = T.alloc_local((1,), "int32")
+            start[0] = worker * share
+            last[0] = (worker + 1) * share
+            while start[0] < last[0]:
+                end[0] = T.min(start[0] + (steps - start[0] % steps), last[0])
+                T.clear(acc)
+                for ko in T.Pipelined(end[0] - start[0], num_stages=2):
+                    T.copy(A[(start[0] // steps) // (n // bn) * bm, (ko + start[0] % steps) * bk], As)
+                    T.copy(B[(start[0] // steps) % (n // bn) * bn, (ko + start[0] % steps) * bk], Bs)
+                    T.gemm(As, Bs, acc, transpose_B=True)
+                T.copy(acc, C[(start[0] // steps) // (n // bn) * bm, (start[0] // steps) % (n // bn) * bn])
+                start[0] = end[0]
+
+    return main
+
+
+def staged_twice() -> Any:
+    m, n, k, bm, bn, bk, workers = 512, 256, 256, 128, 128, 64, 4
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((m, k), T.float16),
+        B: T.Tensor((k, n), T.float16),
+        C: T.Tensor((m, n), T.float16),
+        D: T.Tensor((m, n), T.float16),
+    ):
+        with T.Kernel(workers, threads=256) as worker:
+            As = T.alloc_shared((bm, bk), T.float16)
+            Bs = T.alloc_shared((bk, bn), T.float16)
+            Cs = T.alloc_shared((bm, bn), T.float16)
+            acc = T.alloc_fragment((bm, bn), T.float32)
+            for wave in T.serial((m // bm) * (n // bn) // workers):
+                T.clear(acc)
+                for ko in T.Pipelined(k // bk, num_stages=2):
+                    T.copy(A[((wave * workers + worker) // (n // bn)) * bm, ko * bk], As)
+                    T.copy(B[ko * bk, ((wave * workers + worker) % (n // bn)) * bn], Bs)
+                    T.gemm(As, Bs, acc)
+                T.copy(acc, Cs)
+                T.copy(
+                    Cs, C[((wave * workers + worker) // (n // bn)) * bm, ((wave * workers + worker) % (n // bn)) * bn]
+                )
+                for i, j in T.Parallel(bm, bn):
+                    acc[i, j] = T.max(acc[i, j], 0)
+                T.copy(acc, Cs)
+                T.copy(
+                    Cs, D[((wave * workers + worker) // (n // bn)) * bm, ((wave * workers + worker) % (n // bn)) * bn]
+                )
+
+    return main
+
+
 FITTING: tuple[Factory, ...] = (
+    counted_while,
+    loop_by_choice,
+    stream_k,
+    staged_twice,
     persistent_gemm,
     persistent_for,
     two_loops,

@@ -132,7 +132,34 @@ def scalar_argument() -> Any:
     return main
 
 
+def row_products() -> Any:
+    rows, columns, block = 512, 64, 32
+
+    @T.prim_func
+    def main(
+        out: T.Tensor((rows, columns), T.float16),
+        d_out: T.Tensor((rows, columns), T.float16),
+        D: T.Tensor((rows,), T.float32),
+    ):
+        with T.Kernel(rows // block) as bx:  # TileLang's own 128 threads
+            o = T.alloc_fragment((block, block), T.float16)
+            do = T.alloc_fragment((block, block), T.float16)
+            acc = T.alloc_fragment((block, block), T.float32)
+            delta = T.alloc_fragment((block,), T.float32)
+            T.clear(acc)
+            for k in range(columns // block):
+                T.copy(out[bx * block, k * block], o)
+                T.copy(d_out[bx * block, k * block], do)
+                for i, j in T.Parallel(block, block):
+                    acc[i, j] += o[i, j] * do[i, j]
+            T.reduce_sum(acc, delta, 1)
+            T.copy(delta, D[bx * block : (bx + 1) * block])
+
+    return main
+
+
 FITTING: tuple[Factory, ...] = (
+    row_products,
     layernorm,
     softmax,
     scan_rows,
