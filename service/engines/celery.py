@@ -24,7 +24,7 @@ from service.errors import Gone, NotFound, Unavailable
 from service.settings import Settings
 from service.tuning.engine import TaskAnswer
 
-__all__ = ["BrokerAway", "CeleryEngine"]
+__all__ = ["BrokerAway", "CeleryEngine", "WorkersAway"]
 
 log = structlog.get_logger(__name__)
 
@@ -45,6 +45,12 @@ class BrokerAway(Unavailable):
     """No task can be given out, and no answer fetched."""
 
     code = "broker-away"
+
+
+class WorkersAway(Unavailable):
+    """No live worker takes tasks of this kind, and none came within the task's own time."""
+
+    code = "workers-away"
 
 
 class CeleryEngine:
@@ -215,8 +221,12 @@ class CeleryEngine:
             meta = self._app.backend.get_task_meta(delivery.task_id, cache=False)
             return _NOTHING_YET if meta["status"] != "PENDING" else None
         elif moment > delivery.give_up_at:
-            seconds = moment - delivery.sent_at
-            return _broken(f"no worker took the task from the queue {delivery.queue!r} within {seconds:.0f} s")
+            message = (
+                f"no worker took the task from the queue {delivery.queue!r} within {moment - delivery.sent_at:.0f} s"
+            )
+            if not self._ledger.offered(delivery.queue):
+                raise WorkersAway(message)  # a farm without them is no fault of the task: its job waits
+            return _broken(message)
         return _NOTHING_YET
 
     def _leave(self, task_id: str) -> None:
