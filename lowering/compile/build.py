@@ -154,12 +154,15 @@ def _reuse(folder: Path, arch: str, toolchain: Compiler) -> Built | None:
     """A finished build of the same key, if its bytes are still the ones that were recorded; a damaged one is removed."""
     try:
         digest = json.loads((folder / RECORD).read_text())["digest"]
-        log = (folder / LOG).read_text()
-        data = (folder / LIBRARY).read_bytes()
+        report, failure = toolchain.read((folder / LOG).read_text(), arch)
+        whole = digest_bytes((folder / LIBRARY).read_bytes()) == digest and failure is None
+    except FileNotFoundError:
+        whole = False
+        if not folder.exists():
+            return None
     except (OSError, ValueError, KeyError):
-        return None
-    report, failure = toolchain.read(log, arch)
-    if digest_bytes(data) != digest or failure is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+        whole = False
+    if not whole:
+        shutil.rmtree(folder)
         return None
     return Built(None, folder / LIBRARY, digest, report, reused=True)

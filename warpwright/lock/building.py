@@ -6,6 +6,7 @@ Needs no service, no database and no solver. A difference ends the build; it nev
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,11 +185,7 @@ def _build(entry: LockEntry, base: Path, folder: Path, pool: ChildPool, source_o
         )
     files.append(_write(folder, "kernel.cu", compiled["source"]))
     if compiled.get("binary"):
-        made_binary = Path(compiled["binary"])
-        target = folder / "kernel.so"
-        if made_binary.resolve() != target.resolve():
-            made_binary.replace(target)
-        files.append(target.name)
+        files.append(_copied(Path(compiled["binary"]), folder / "kernel.so"))
     return BuiltKernel(
         entry, folder, tuple(files), compiled.get("launch"), tuple(compiled["arguments"]), outcome, sources
     )
@@ -199,6 +196,14 @@ def _run(pool: ChildPool, task: str, payload: dict[str, Any], limits: Limits) ->
     if not isinstance(reply, Returned):
         raise reply_error(reply, task)
     return reply.value
+
+
+def _copied(binary: Path, target: Path) -> str:
+    """A copy in one step; the build itself stays where the next one finds it and need not compile."""
+    fresh = target.with_name(f".new-{target.name}")
+    shutil.copyfile(binary, fresh)
+    fresh.replace(target)
+    return target.name
 
 
 def _write(folder: Path, name: str, text: str) -> str:

@@ -63,6 +63,18 @@ def test_a_truncated_artifact_is_a_miss_and_is_rebuilt(tmp_path: Path, keep: int
     assert artifact_damage(again.binary.read_bytes()) == ""
 
 
+@pytest.mark.parametrize("taken", ["kernel.so", "build.json", "compiler.log"])
+def test_a_build_of_which_somebody_took_a_file_is_built_again(tmp_path: Path, taken: str) -> None:
+    first = run(tmp_path)
+    assert first.binary is not None
+    (first.binary.parent / taken).unlink()
+    again = run(tmp_path)
+    assert not again.reused
+    assert again.binary is not None
+    assert digest_bytes(again.binary.read_bytes()) == again.digest
+    assert run(tmp_path).reused
+
+
 def test_another_architecture_is_another_artifact(tmp_path: Path) -> None:
     assert run(tmp_path).binary != run(tmp_path, arch="sm_100a").binary
 

@@ -130,6 +130,11 @@ def test_the_cmake_example_builds_and_loads_its_kernel(project: Path, tmp_path: 
     assert [argument["name"] for argument in kernel["arguments"]] == ["A", "B", "bias", "C"]
     assert "T.WSSchedule" in (tmp_path / "build" / "kernels" / kernel["folder"] / "kernel.py").read_text()
     assert "Building the locked kernels" not in run("cmake", "--build", tmp_path / "build", cwd=tmp_path)
+    binary = tmp_path / "build" / "kernels" / kernel["folder"] / "kernel.so"
+    before = binary.read_bytes()
+    lock.touch()  # the same text, written again: built again into the same folder, from the binary that is there
+    assert "Building the locked kernels" in run("cmake", "--build", tmp_path / "build", cwd=tmp_path)
+    assert binary.read_bytes() == before
     text = (kernels / "gemm.py").read_text()
     (kernels / "gemm.py").write_text(text.replace("T.use_swizzle(10)", "T.use_swizzle(8)"))
     again = subprocess.run(
