@@ -77,15 +77,15 @@ def _check(engine: Engine, jobs: int, candidates: int, measured: int) -> tuple[l
             if _document(failure)["code"] == "killed"
         }
         if len(given_up) > GIVEN_UP * jobs * candidates:
-            problems.append(f"{len(given_up)} candidates were given up, killed in each of their tries")
+            problems.append(f"candidates were given up, killed in each of their tries: {sorted(given_up)[:20]}")
         of_job: dict[str, dict[str, int]] = {}
         for job, outcome, count in found:
             of_job.setdefault(job, {})[outcome] = count
         for job, _ in given_up:
             # Nothing was lost: the record says so, nobody remembers it, and the rest of its job is as it must be.
             outcomes = of_job[job]
-            rest = max(outcomes.keys() - {"infrastructure"}, key=lambda outcome: outcomes[outcome])
-            outcomes.update({"infrastructure": outcomes["infrastructure"] - 1, rest: outcomes[rest] + 1})
+            rest = max(outcomes.keys() - {"infrastructure"}, key=lambda outcome: outcomes[outcome], default="compiled")
+            outcomes.update({"infrastructure": outcomes["infrastructure"] - 1, rest: outcomes.get(rest, 0) + 1})
         shapes = Counter(tuple(sorted((o, n) for o, n in outcomes.items() if n)) for outcomes in of_job.values())
         wanted = (
             Counter({(("measured", candidates),): measured, (("compiled", candidates),): jobs - measured}) - Counter()
