@@ -14,6 +14,7 @@ from tvm.target import Target
 
 from lowering.compile.empty_loops import guard_empty_loops
 from lowering.compile.result import Argument, Variant
+from lowering.compile.unpipelined import is_pipelined, unpipelined
 from lowering.frontend.placeholders import own_placeholders
 from solver.domain.errors import DocumentError, NotApplicable
 
@@ -35,7 +36,10 @@ ACCESS: dict[int, Literal["in", "out", "inout"]] = {0: "in", READS: "in", WRITES
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """One lowered kernel. ``source`` is the device code, ``launcher`` the same with host code around it."""
+    """One lowered kernel. ``source`` is the device code, ``launcher`` the same with host code around it.
+
+    ``unpipelined``: TileLang refused its software pipelining, and the loops are plain.
+    """
 
     kernel: str
     source: str
@@ -43,6 +47,7 @@ class Lowered:
     grid: tuple[int, int, int]
     block_threads: int
     dynamic_shared_bytes: int
+    unpipelined: bool = False
 
 
 def read_ir(text: str) -> tirx.PrimFunc:
@@ -65,8 +70,15 @@ def lower(function: tirx.PrimFunc, arch: str, variant: Variant) -> Lowered:
     target = Target({"kind": "cuda", "arch": arch})
     config = PASS_CONFIGS[variant]
     function = guard_empty_loops(function)
-    with transform.PassContext(opt_level=3, config=config), target:
-        artifact = tilelang.lower(function, target=target)
+    plain = False
+    try:
+        artifact = _lowered(function, target, config)
+    except Exception:
+        # The reference of the check only has to be right: TileLang's pipelining refuses loops that are (a tile filled twice).
+        if variant != "unspecialized" or not is_pipelined(function):
+            raise
+        function, plain = unpipelined(function), True
+        artifact = _lowered(function, target, config)
     functions = list(artifact.device_mod.functions.values())
     if len(functions) != 1:
         raise NotApplicable(f"{len(functions)} device functions, not one", code="not-applicable-kernels", place="/ir")
@@ -87,7 +99,13 @@ def lower(function: tirx.PrimFunc, arch: str, variant: Variant) -> Lowered:
         dynamic_shared_bytes=_integer(attributes["dyn_shared_memory_buf"])
         if "dyn_shared_memory_buf" in attributes
         else 0,
+        unpipelined=plain,
     )
+
+
+def _lowered(function: tirx.PrimFunc, target: Target, config: dict[str, Any]) -> Any:
+    with transform.PassContext(opt_level=3, config=config), target:
+        return tilelang.lower(function, target=target)
 
 
 def arguments(function: tirx.PrimFunc) -> tuple[Argument, ...]:

@@ -19,7 +19,7 @@ __all__ = ["CudaToolchain", "ToolchainMissing", "find_cuda", "tilelang_root", "v
 
 OVERRIDE = "WARPWRIGHT_NVCC"
 
-LOWERING = "2"
+LOWERING = "3"
 """Of what we do to a kernel around TileLang: another number when the same schedule gives another binary than before."""
 
 

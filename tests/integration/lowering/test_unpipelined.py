@@ -1,0 +1,55 @@
+"""A reference for kernels whose loop TileLang cannot pipeline: without it nothing of them could be checked."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lowering.children import ChildPool, Limits, Returned
+from lowering.compile import from_document
+from lowering.outcome import OutcomeKind
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILD = """
+import sys
+from pathlib import Path
+from tests.integration.frontend.build_corpus import HERE, load
+from tilelang import tvm
+
+for name in sys.argv[2:]:
+    module = next(m for m in map(load, (HERE / "corpus").glob("*.py")) if hasattr(m, name))
+    (Path(sys.argv[1]) / name).write_text(tvm.ir.save_json(getattr(module, name)()))
+"""
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ir")
+    subprocess.run(
+        [sys.executable, "-c", BUILD, folder, "filled_twice", "two_loops", "split_k_gemm"],
+        check=True,
+        cwd=ROOT,
+        timeout=120,
+    )
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "kind", "plain"),
+    [
+        ("filled_twice", "unspecialized", OutcomeKind.COMPILED, True),
+        ("filled_twice", "default", OutcomeKind.COMPILED, False),
+        ("two_loops", "unspecialized", OutcomeKind.COMPILED, True),
+        ("split_k_gemm", "unspecialized", OutcomeKind.COMPILED, False),
+    ],
+)
+def test_only_a_reference_that_cannot_be_pipelined_is_plain(
+    kernels: Path, name: str, variant: str, kind: OutcomeKind, plain: bool
+) -> None:
+    job = {"ir": (kernels / name).read_text(), "arch": "sm_90a", "variant": variant, "schedule": None, "output": ""}
+    with ChildPool(1) as pool:
+        reply = pool.run("compile.cuda", {**job, "source_only": True}, Limits(wall_seconds=120))
+    assert isinstance(reply, Returned)
+    built = from_document(reply.value)
+    assert (built.outcome.kind, "unpipelined" in built.outcome.details) == (kind, plain)
