@@ -6,7 +6,7 @@ first-in-first-out queue, as the TMA works. Time is in cycles; equal inputs give
 """
 
 import heapq
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
 __all__ = ["Arrive", "Async", "Barrier", "Commit", "Drain", "Engine", "Job", "Mark", "Run", "Stream", "Sync", "Wait"]
@@ -79,7 +79,7 @@ class Async:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Arrives on the barrier as soon as this stream's jobs of the group are over."""
+    """Arrives on the barrier as soon as this stream's jobs of the group that were started before it are over."""
 
     barrier: Barrier
     group: str
@@ -163,7 +163,7 @@ class Engine:
     """Plays streams to their end, or to the point where nothing moves any more."""
 
     def __init__(self, streams: list[Stream], *, side_by_side: frozenset[str] = frozenset(), timeline: int = 0) -> None:
-        """``side_by_side`` names queues whose jobs share their units instead of passing one at a time."""
+        """``side_by_side`` names queues of which each stream has its own: streams share the units, a stream's jobs take turns."""
         self.streams = streams
         self._side_by_side = side_by_side
         self.now = 0.0
@@ -172,7 +172,7 @@ class Engine:
         self.snapshots: dict[tuple[str, int], dict[str, float]] = {}
         self._timeline = timeline
         self._active: list[_Running] = []
-        self._queues: dict[str, deque[_Running]] = {}
+        self._queues: defaultdict[tuple[str, Stream | None], deque[_Running]] = defaultdict(deque)
         self._timers: list[tuple[float, int, Stream | _Running]] = []
         self._serial = 0
         self._ready: deque[Stream] = deque()
@@ -222,8 +222,8 @@ class Engine:
         self.now = until
         for running in finished:
             self._active.remove(running)
-            if running.job.queue and running.job.queue not in self._side_by_side:
-                self._leave(running.job.queue)
+            if running.job.queue:
+                self._leave(running)
             if running.job.tail > 0:
                 self._at(self.now + running.job.tail, running)
             else:
@@ -238,19 +238,23 @@ class Engine:
                 self._enter(item)
 
     def _enter(self, running: _Running) -> None:
-        if not running.job.queue or running.job.queue in self._side_by_side:
+        if not running.job.queue:
             self._active.append(running)
             return
-        queue = self._queues.setdefault(running.job.queue, deque())
+        queue = self._queue(running)
         queue.append(running)
         if len(queue) == 1:
             self._active.append(running)
 
-    def _leave(self, name: str) -> None:
-        queue = self._queues[name]
+    def _leave(self, running: _Running) -> None:
+        queue = self._queue(running)
         queue.popleft()
         if queue:
             self._active.append(queue[0])
+
+    def _queue(self, running: _Running) -> deque[_Running]:
+        name = running.job.queue
+        return self._queues[name, running.stream if name in self._side_by_side else None]
 
     def _shares(self) -> tuple[float, ...]:
         """Progress per cycle of each active job, in its own alone-cycles: 1 is as fast as alone."""
@@ -355,9 +359,8 @@ class Engine:
                 case Async(job, group):
                     stream.groups.setdefault(group, []).append(self._start(stream, job, blocking=False))
                 case Commit(barrier, group):
-                    last = [running for running in stream.groups.pop(group, []) if not running.finished]
-                    if last:
-                        last[-1].commits.append(barrier)
+                    if self._unfinished(stream, group):
+                        stream.groups[group][-1].commits.append(barrier)
                     else:
                         self._signal(barrier)
                 case Arrive(barrier):

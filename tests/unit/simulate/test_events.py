@@ -48,6 +48,44 @@ def test_drain_lets_the_allowed_number_stay_unfinished() -> None:
     assert eager.marks["k", 0] == pytest.approx(150.0)
 
 
+def test_streams_side_by_side_share_units_but_a_streams_own_jobs_pass_in_turn() -> None:
+    product = Job("product", (("tensor_core", 100.0),), queue="tensor_core")
+    work = [
+        Async(product, "p"),
+        Async(product, "p"),
+        Drain("p", "wgmma", 1),
+        Mark("k", 0),
+        Drain("p", "wgmma"),
+        Mark("k", 1),
+    ]
+    streams = [stream("a", *work), stream("b", *work)]
+    assert Engine(streams, side_by_side=frozenset({"tensor_core"})).run() == pytest.approx(400.0)
+    assert [s.marks["k", step] for s in streams for step in (0, 1)] == pytest.approx([200.0, 400.0] * 2)
+    turns = [stream("a", *work), stream("b", *work)]
+    assert Engine(turns).run() == pytest.approx(400.0)
+    assert [s.marks["k", step] for s in turns for step in (0, 1)] == pytest.approx([100.0, 200.0, 300.0, 400.0])
+
+
+@pytest.mark.parametrize("apart", [frozenset[str](), frozenset({"tensor_core"})])
+@pytest.mark.parametrize("flying", [1, 2, 5])
+def test_jobs_in_flight_take_their_floor_each_and_their_tails_overlap(apart: frozenset[str], flying: int) -> None:
+    product = Job("product", (("tensor_core", 100.0),), floor=150.0, tail=60.0, queue="tensor_core")
+    engine = Engine([stream("a", *[Async(product, "p")] * flying, Drain("p", "wgmma"))], side_by_side=apart)
+    assert engine.run() == pytest.approx(150.0 * flying + 60.0)
+
+
+def test_a_commit_without_jobs_of_its_own_waits_for_those_that_still_run() -> None:
+    first, second = Barrier("first", 1), Barrier("second", 1)
+    product = Job("product", (("tensor_core", 100.0),), queue="tensor_core")
+    core = stream(
+        "mma", Async(product, "p"), Commit(first, "p"), Async(product, "p"), Commit(first, "p"), Commit(second, "p")
+    )
+    one, all_done = (stream(b.name, Wait(b, 0, 0.0, b.name), Mark("k", 0)) for b in (first, second))
+    Engine([core, one, all_done]).run()
+    assert one.marks["k", 0] == pytest.approx(100.0)
+    assert all_done.marks["k", 0] == pytest.approx(200.0)
+
+
 def test_tail_occupies_no_unit() -> None:
     job = Job("product", (("tensor_core", 100.0),), tail=50.0)
     engine = Engine([stream("a", Run(job), Mark("k", 0)), stream("b", Run(job), Mark("k", 0))])
