@@ -144,9 +144,9 @@ class Costs:
             return self.store(op, streams)
         return self.threads(op, streams)
 
-    def asynchronous(self, op: Op) -> bool:
-        """Whether the issuing stream goes on while the operation runs."""
-        return op.kind is OpKind.TMA_LOAD or (op.issue is Issue.ASYNCHRONOUS and op.kind is OpKind.GEMM)
+    def in_tensor_memory(self, op: Op) -> bool:
+        """Whether one thread issues the operation as a product into tensor memory (tcgen05) and goes on."""
+        return op.gemm is not None and op.gemm.c_memory is Memory.TENSOR and op.issue is Issue.ASYNCHRONOUS
 
     def _on_chip(self, name: str) -> bool:
         return self._memory.get(name) is Memory.SHARED

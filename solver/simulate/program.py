@@ -19,6 +19,8 @@ from solver.wgmma import WARPGROUP, partition
 __all__ = ["Program", "stages_of"]
 
 WARP_THREADS = 32
+PRODUCTS = "products"
+"""Group of the products that a stream has in flight: waits and commits of the tensor core count them in order of issue."""
 PARALLEL_KINDS = (OpKind.GEMM, OpKind.COPY, OpKind.FILL, OpKind.REDUCE, OpKind.PARALLEL, OpKind.ASYNC_LOAD)
 
 
@@ -69,6 +71,7 @@ class Program:
     _barriers: dict[tuple[str, str], list[Barrier]] = field(default_factory=dict)
     _by_id: dict[str, Op] = field(default_factory=dict)
     _split: dict[str, bool] = field(default_factory=dict)
+    _committed: dict[tuple[str, str, SyncKind], bool] = field(default_factory=dict)
 
     def streams(self) -> list[Stream]:
         """The block's streams, roles in the schedule's order."""
@@ -93,18 +96,18 @@ class Program:
 
     def _width(self, role: Role) -> int:
         """Warpgroups of a role whose operations all threads share; a role that only issues bulk copies is one stream."""
-        placed = {e.id for p in self.schedule.scopes for e in p.body(role.name) if isinstance(e, OpRef)}
-        works = any(self._all_threads(op) for op in self._ops(placed))
+        works = any(self._all_threads(op) for op in self._placed(role))
         return max(1, role.warps // WARPGROUP) if works else 1
 
     def _all_threads(self, op: Op) -> bool:
-        return self._plain(op) or (op.kind in PARALLEL_KINDS and not self.costs.asynchronous(op))
+        return self._plain(op) or (op.kind in PARALLEL_KINDS and not self.costs.in_tensor_memory(op))
 
     def _plain(self, op: Op) -> bool:
         """Whether a load runs as a plain copy: no pipeline protects what it fills."""
         return op.kind in LOADS and not self._pipeline(op)
 
-    def _ops(self, ids: set[str]) -> list[Op]:
+    def _placed(self, role: Role) -> list[Op]:
+        ids = {e.id for p in self.schedule.scopes for e in p.body(role.name) if isinstance(e, OpRef)}
         return [op for op in self.graph.ops if op.id in ids]
 
     def _sides(self, pipeline: Pipeline) -> tuple[str, str]:
@@ -152,10 +155,25 @@ class Program:
             case SyncKind.CONSUMER_WAIT:
                 yield Wait(full, parity, latency, full.name)
             case SyncKind.PRODUCER_COMMIT:
-                yield Commit(full, pipeline.name)
+                yield Commit(full, PRODUCTS if self._by_tensor_core(role, sync) else pipeline.name)
+            case SyncKind.CONSUMER_RELEASE if self._by_tensor_core(role, sync):
+                yield Commit(empty, PRODUCTS)
             case SyncKind.CONSUMER_RELEASE:
                 yield from self._arrivals(role)
                 yield Arrive(empty)
+
+    def _by_tensor_core(self, role: Role, sync: Sync) -> bool:
+        """Whether products into tensor memory fill or read the pipeline in this role: then tcgen05.commit arrives for them."""
+        key = (role.name, sync.pipeline, sync.sync)
+        if key not in self._committed:
+            buffers = self.schedule.pipeline(sync.pipeline).buffers
+            self._committed[key] = any(
+                access.buffer in buffers
+                for op in self._placed(role)
+                if self.costs.in_tensor_memory(op)
+                for access in (op.writes if sync.sync is SyncKind.PRODUCER_COMMIT else op.reads)
+            )
+        return self._committed[key]
 
     def _arrivals(self, role: Role) -> Iterator[Instruction]:
         """All threads of a stream arrive on one word of shared memory, one after the other."""
@@ -165,7 +183,7 @@ class Program:
 
     def _op(self, op: Op, role: Role, streams: int) -> Iterator[Instruction]:
         if op.kind is OpKind.WAIT:
-            yield Drain("gemm", "wgmma", op.pending)
+            yield Drain(PRODUCTS, "wgmma", op.pending)
             return
         if op.kind in (OpKind.BIND, OpKind.TASK):
             return
@@ -177,11 +195,11 @@ class Program:
             yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
             return
         job = self.costs.of(op, streams, role.warps, self.miss.get(op.id, 0.0), self.spilled.get(role.name, 0))
-        if self.costs.asynchronous(op):
-            yield Async(job, self._pipeline(op))
+        if op.left_in_flight or self.costs.in_tensor_memory(op):
+            yield Async(job, PRODUCTS)
             return
-        if op.gemm is not None and not op.gemm.waits:
-            yield Async(job, "gemm")
+        if op.kind is OpKind.TMA_LOAD:
+            yield Async(job, self._pipeline(op))
             return
         staged = streams > 1 and any(self.graph.buffer(a.buffer).memory is Memory.SHARED for a in op.writes)
         # A row that lies in several warpgroups is reduced through shared memory, with a barrier on each side.
@@ -195,8 +213,7 @@ class Program:
     def _splits_columns(self, role: Role) -> bool:
         """Whether the role's warpgroups share rows of a matrix product."""
         if role.name not in self._split:
-            placed = {e.id for p in self.schedule.scopes for e in p.body(role.name) if isinstance(e, OpRef)}
-            shapes = [op.gemm for op in self._ops(placed) if op.gemm is not None]
+            shapes = [op.gemm for op in self._placed(role) if op.gemm is not None]
             splits = [partition(shape, role.warps) for shape in shapes]
             self._split[role.name] = any(split is not None and split.columns > 1 for split in splits)
         return self._split[role.name]
