@@ -5,7 +5,7 @@ from typing import Any
 
 from tilelang import tvm
 
-from solver.domain import Buffer, Memory, NotApplicable
+from solver.domain import Buffer, DocumentError, Memory, NotApplicable
 
 __all__ = ["Storages"]
 
@@ -89,6 +89,9 @@ class Storages:
     def _domain(self, name: str, buffer: Any, matrix: bool, inferred: int | None) -> Buffer:
         memory = self.memory(buffer)
         shape = tuple(int(extent.value) if isinstance(extent, tirx.IntImm) else 0 for extent in buffer.shape)
+        if any(isinstance(extent, tirx.IntImm) and int(extent.value) <= 0 for extent in buffer.shape):
+            message = f"the buffer {name} has the shape {list(buffer.shape)}: an extent is at least 1"
+            raise DocumentError(message, code="extent-not-positive", place=name)
         bits = tvm.DataType(buffer.dtype).bits * tvm.DataType(buffer.dtype).lanes
         elements = prod(shape)
         private = memory in (Memory.FRAGMENT, Memory.LOCAL)

@@ -153,6 +153,16 @@ def thread_index() -> Any:
     return main
 
 
+def negative_tile() -> Any:
+    @T.prim_func
+    def main(X: T.Tensor((128, 128), T.float32)):
+        with T.Kernel(1, threads=128):
+            xs = T.alloc_shared((-1, 128), T.float32)
+            T.copy(X[0:1, 0:128], xs)
+
+    return main
+
+
 NOT_FITTING: dict[Factory, str] = {
     split_k_atomic: "atomic-operation",
     else_branch: "else-branch",
@@ -165,4 +175,5 @@ NOT_FITTING: dict[Factory, str] = {
     two_kernels: "several-kernels",
     hand_specialised: "already-specialised",
     thread_index: "thread-index-used",
+    negative_tile: "extent-not-positive",
 }
