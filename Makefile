@@ -7,6 +7,8 @@ OUT    ?= out
 JOBS   ?= 2
 BIN    := $(VENV)/bin
 PY     := $(BIN)/python
+# Measured landscapes that forecasts are held against.
+LANDSCAPES ?= $(wildcard docs/results/landscapes/*.json)
 # Extra arguments for pip, such as an index of CPU-only torch wheels.
 PIP_ARGS ?=
 comma := ,
@@ -82,7 +84,7 @@ bench-solve: setup ## Solve times and proofs: one JSON object
 	$(PY) -m benchmarks.solve
 
 bench-ranking: setup ## Forecast against measured landscapes: one JSON object
-	$(PY) -m benchmarks.ranking
+	$(PY) -m benchmarks.ranking $(LANDSCAPES)
 
 clean: ## Remove build products and caches, keep .venv
 	rm -rf build dist $(OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
