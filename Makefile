@@ -8,7 +8,7 @@ JOBS   ?= 2
 BIN    := $(VENV)/bin
 PY     := $(BIN)/python
 # Measured landscapes that forecasts are held against.
-LANDSCAPES ?= $(wildcard docs/results/landscapes/*.json)
+LANDSCAPES ?= $(filter-out %.facts.json,$(wildcard docs/results/landscapes/*.json))
 # Extra arguments for pip, such as an index of CPU-only torch wheels.
 PIP_ARGS ?=
 comma := ,
