@@ -14,15 +14,25 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DatabaseError
 
 import migrations
 from service.db.database import Database
 from service.errors import Unavailable
 
-__all__ = ["SchemaOutdated", "current_revision", "head_revision", "require_head", "upgrade"]
+__all__ = [
+    "DatabaseDamaged",
+    "SchemaOutdated",
+    "SchemaUnknown",
+    "current_revision",
+    "head_revision",
+    "require_head",
+    "upgrade",
+]
 
 LOCK_TIMEOUT = "5s"
 """For a table that PostgreSQL's other clients hold: a migration that waits holds up everybody behind it."""
+DAMAGE = ("file is not a database", "database disk image is malformed")
 _ADVISORY_LOCK = 0x5741525057
 """Any constant; ours alone in a database of ours."""
 
@@ -33,12 +43,46 @@ class SchemaOutdated(Unavailable):
     code = "schema-outdated"
 
 
+class SchemaUnknown(Unavailable):
+    """A newer version has upgraded the database, and what it holds is not this code's to read."""
+
+    code = "schema-unknown"
+
+
+class DatabaseDamaged(Unavailable):
+    """The file is no SQLite database, or a broken one; it is left as it is."""
+
+    code = "database-damaged"
+
+
 def upgrade(database: Database, revision: str = "head") -> None:
-    """Upgrade to a revision; does nothing when it is there already."""
+    """Upgrade to a revision; does nothing when it is there already.
+
+    Raises:
+        SchemaUnknown: the database's revision is none of ours. DatabaseDamaged: SQLite cannot read the file.
+    """
+    try:
+        _upgrade(database, revision)
+    except DatabaseError as error:
+        if database.is_sqlite and any(words in str(error.orig) for words in DAMAGE):
+            message = f"{database.url.database}: {error.orig}; move it away, or bring back a copy"
+            raise DatabaseDamaged(message) from error
+        raise
+
+
+def _upgrade(database: Database, revision: str) -> None:
     with _lock(database), database.engine.execution_options(write=True).connect() as connection, connection.begin():
         if not database.is_sqlite:
             connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
         config = _config(connection)
+        found = MigrationContext.configure(connection).get_current_revision()
+        if found is not None and found not in {
+            each.revision for each in ScriptDirectory.from_config(config).walk_revisions()
+        }:
+            message = (
+                f"the database is at revision {found}, which a newer version made; this one knows {head_revision()}"
+            )
+            raise SchemaUnknown(message)
         command.upgrade(config, revision)
 
 

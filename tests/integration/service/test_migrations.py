@@ -18,7 +18,16 @@ from sqlalchemy.exc import OperationalError
 import service.db.models  # noqa: F401 - registers every table
 from service.db import Database, migrate
 from service.db.base import Base, now
-from service.db.migrate import SchemaOutdated, _config, current_revision, head_revision, require_head, upgrade
+from service.db.migrate import (
+    DatabaseDamaged,
+    SchemaOutdated,
+    SchemaUnknown,
+    _config,
+    current_revision,
+    head_revision,
+    require_head,
+    upgrade,
+)
 from service.db.models import Job, Profile
 from service.testing.postgresql import TemporaryPostgresql
 
@@ -43,6 +52,30 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
         made = Database(server.database())
     yield made
     made.close()
+
+
+def test_a_database_of_a_newer_version_is_left_alone(empty: Database) -> None:
+    upgrade(empty)
+    with empty.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(SchemaUnknown, match="revision 9999, which a newer version made"):
+        upgrade(empty)
+    assert current_revision(empty) == "9999"
+
+
+@pytest.mark.parametrize("keep", [0, 4096])
+def test_a_file_that_is_no_database_is_told_and_left_alone(tmp_path: Path, keep: int) -> None:
+    path = tmp_path / "w.db"
+    made = Database(f"sqlite:///{path}")
+    upgrade(made)
+    made.close()
+    damaged = path.read_bytes()[:keep] + b"not a database " * 2000
+    path.write_bytes(damaged)
+    opened = Database(f"sqlite:///{path}")
+    with pytest.raises(DatabaseDamaged, match="move it away"):
+        upgrade(opened)
+    opened.close()
+    assert path.read_bytes() == damaged
 
 
 def test_from_empty_to_head_without_drift(empty: Database) -> None:
