@@ -19,13 +19,10 @@ def guard_empty_loops(function: tirx.PrimFunc) -> tirx.PrimFunc:
     Any other function is returned as it is.
     """
     analyzer = _analyzer(function.body)
-    changed = False
 
     def guarded(node: Any) -> Any:
-        nonlocal changed
         if not _loses_nought(analyzer, node):
             return None
-        changed = True
         nought = tirx.const(0, node.extent.dtype)
         extent = tirx.if_then_else(node.extent > nought, node.extent, nought)
         return tirx.For(
@@ -33,7 +30,7 @@ def guard_empty_loops(function: tirx.PrimFunc) -> tirx.PrimFunc:
         )
 
     body = tirx.stmt_functor.ir_transform(function.body, None, guarded, ["tirx.For"])
-    return function.with_body(body) if changed else function
+    return function if body.same_as(function.body) else function.with_body(body)
 
 
 def _analyzer(body: tirx.Stmt) -> arith.Analyzer:

@@ -14,7 +14,7 @@ from tvm.target import Target
 
 from lowering.compile.empty_loops import guard_empty_loops
 from lowering.compile.result import Argument, Variant
-from lowering.compile.unpipelined import is_pipelined, unpipelined
+from lowering.compile.unpipelined import unpipelined
 from lowering.frontend.placeholders import own_placeholders
 from solver.domain.errors import DocumentError, NotApplicable
 
@@ -49,6 +49,11 @@ class Lowered:
     dynamic_shared_bytes: int
     unpipelined: bool = False
 
+    @property
+    def details(self) -> tuple[str, ...]:
+        """Words for the outcome."""
+        return ("unpipelined",) if self.unpipelined else ()
+
 
 def read_ir(text: str) -> tirx.PrimFunc:
     """The function in ``tvm.ir.save_json`` text; DocumentError ``ir-invalid`` for anything else."""
@@ -75,9 +80,10 @@ def lower(function: tirx.PrimFunc, arch: str, variant: Variant) -> Lowered:
         artifact = _lowered(function, target, config)
     except Exception:
         # The reference of the check only has to be right: TileLang's pipelining refuses loops that are (a tile filled twice).
-        if variant != "unspecialized" or not is_pipelined(function):
+        without = unpipelined(function)
+        if variant != "unspecialized" or without.same_as(function):
             raise
-        function, plain = unpipelined(function), True
+        function, plain = without, True
         artifact = _lowered(function, target, config)
     functions = list(artifact.device_mod.functions.values())
     if len(functions) != 1:

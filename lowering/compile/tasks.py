@@ -69,8 +69,7 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
     plan = load(WarpSchedule, payload["schedule"]) if payload.get("schedule") else None
     if toolchain is None:
         gaps = honour.differences(plan, found, None) if plan else ()
-        words = ("source_only", *(("unpipelined",) if lowered.unpipelined else ()))
-        outcome = _verdict(Outcome(OutcomeKind.COMPILED, missing, words), gaps)
+        outcome = _verdict(Outcome(OutcomeKind.COMPILED, missing, ("source_only", *lowered.details)), gaps)
         return finish(outcome, launch=_launch(lowered, found, 0), not_honoured=gaps, **parts)
     tools, folder = toolchain, Path(payload["output"])
     built, retry = build_with_retry(
@@ -105,11 +104,7 @@ def _judge(
     assert report is not None
     gaps = honour.differences(plan, found, report, sass) if plan else ()
     profile = load(HardwareProfile, payload["profile"]) if payload.get("profile") else None
-    words = (
-        *ptxas.details(report),
-        *((CAPPED,) if capped else ()),
-        *(("unpipelined",) if lowered.unpipelined else ()),
-    )
+    words = (*ptxas.details(report), *((CAPPED,) if capped else ()), *lowered.details)
     outcome = Outcome(OutcomeKind.COMPILED, details=words)
     if profile is not None and (over := over_resource(launch, report.registers, profile)) is not None:
         outcome = over

@@ -4,15 +4,10 @@ from typing import Any
 
 from tvm import tirx
 
-__all__ = ["is_pipelined", "unpipelined"]
+__all__ = ["unpipelined"]
 
 ASKED_FOR = ("num_stages", "tl_pipeline_order", "tl_pipeline_stage", "tl_pipeline_group", "tl_pipelined_num_stages")
 """What ``T.Pipelined`` leaves on its loop (0.1.15 wheel, ``src/ir.cc``)."""
-
-
-def is_pipelined(function: tirx.PrimFunc) -> bool:
-    """Whether any loop asks for software pipelining."""
-    return not unpipelined(function).same_as(function)
 
 
 def unpipelined(function: tirx.PrimFunc) -> tirx.PrimFunc:
