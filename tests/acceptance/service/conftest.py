@@ -7,7 +7,7 @@ way. ``WARPWRIGHT_TEST_BACKENDS=all`` crosses both engines with both databases (
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.db import Database
+from service.db import Database, WriteSession
 from service.db.migrate import upgrade
 from service.engines.farm import FarmDevices
 from service.engines.local import LocalEngine
@@ -25,6 +25,8 @@ from service.testing.farm import TemporaryFarm
 from service.testing.on_engine import SIMULATED, StandInOnEngine
 from service.testing.postgresql import TemporaryPostgresql
 from service.testing.running import RunningService
+from service.tokens.schemas import Scope
+from service.tokens.service import create
 from service.tuning.children import ChildToolchain
 from service.tuning.devices import Devices
 from service.tuning.toolchain import Toolchain
@@ -65,6 +67,27 @@ def settings_for(folder: Path, **changes: object) -> Settings:
         **changes,
     }
     return Settings(**values)  # type: ignore[arg-type]  # names and types are the test's own
+
+
+@contextmanager
+def guarded_service(folder: Path) -> Iterator[tuple[RunningService, dict[Scope, str]]]:
+    """A service that thinks it is reachable from elsewhere, and one token of each scope."""
+    settings = settings_for(folder, host="0.0.0.0")
+    database = Database(settings.url)
+    upgrade(database)
+
+    def make(session: WriteSession) -> dict[Scope, str]:
+        return {scope: create(session, scope.value, [scope])[1] for scope in Scope}
+
+    secrets = database.write(make)
+    database.close()
+    with RunningService(settings, toolchain=StandInToolchain()) as running:
+        yield running, secrets
+
+
+def bearer(secret: str) -> dict[str, str]:
+    """The header that shows a token."""
+    return {"authorization": f"Bearer {secret}"}
 
 
 @pytest.fixture(scope="session")

@@ -8,14 +8,11 @@ import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
 
-from service.db import Database, WriteSession
-from service.db.migrate import upgrade
 from service.openapi import PATH
-from service.testing import StandInToolchain, new_ir
+from service.testing import new_ir
 from service.testing.running import RunningService
 from service.tokens.schemas import Scope
-from service.tokens.service import create
-from tests.acceptance.service.conftest import settings_for
+from tests.acceptance.service.conftest import bearer, guarded_service
 
 R, T, W, A = Scope.READ, Scope.TUNE, Scope.WORK, Scope.ADMIN
 ALLOWED = {R: {R, T, W, A}, T: {T, A}, W: {W, A}, A: {A}}
@@ -65,21 +62,8 @@ BODIES = {"post /v1/results:lookup": {"ir_hash": "x", "profile": "h200"}}
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningService, dict[Scope, str]]]:
-    settings = settings_for(tmp_path_factory.mktemp("scopes"), host="0.0.0.0")
-    database = Database(settings.url)
-    upgrade(database)
-
-    def make(session: WriteSession) -> dict[Scope, str]:
-        return {scope: create(session, scope.value, [scope])[1] for scope in Scope}
-
-    secrets = database.write(make)
-    database.close()
-    with RunningService(settings, toolchain=StandInToolchain()) as running:
-        yield running, secrets
-
-
-def bearer(secret: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {secret}"}
+    with guarded_service(tmp_path_factory.mktemp("scopes")) as found:
+        yield found
 
 
 def test_the_document_says_the_same() -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from service.app import TokensMissing, create_app
-from service.db import Database, WriteSession
+from service.db import Database
 from service.db.migrate import upgrade
 from service.db.models import Token
 from service.settings import Settings, is_loopback
@@ -17,27 +17,13 @@ from service.testing import StandInToolchain, new_ir
 from service.testing.running import RunningService
 from service.tokens.schemas import Scope
 from service.tokens.service import create
-from tests.acceptance.service.conftest import settings_for
+from tests.acceptance.service.conftest import bearer, guarded_service, settings_for
 
 
 @pytest.fixture
 def guarded(tmp_path: Any) -> Any:
-    """A service that thinks it is reachable from elsewhere, and one token of each scope."""
-    settings = settings_for(tmp_path, host="0.0.0.0")
-    database = Database(settings.url)
-    upgrade(database)
-
-    def make(session: WriteSession) -> dict[Scope, str]:
-        return {scope: create(session, scope.value, [scope])[1] for scope in Scope}
-
-    secrets = database.write(make)
-    database.close()
-    with RunningService(settings, toolchain=StandInToolchain()) as running:
-        yield running, secrets
-
-
-def bearer(secret: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {secret}"}
+    with guarded_service(tmp_path) as found:
+        yield found
 
 
 @pytest.mark.parametrize("guard", [{"host": "0.0.0.0"}, {"require_tokens": True}])
