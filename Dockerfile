@@ -7,6 +7,7 @@ WORKDIR /app
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY warpwright warpwright
 COPY service service
+COPY tuning tuning
 COPY lowering lowering
 COPY solver solver
 COPY migrations migrations

@@ -43,7 +43,7 @@ test: setup ## Run the whole test suite on two cores (no GPU, no network, no roo
 test-long: setup ## Run the tests marked slow as well
 	$(PY) -m pytest -m "slow or not slow"
 
-test-celery: setup ## Every database with every task engine, real compilers on Celery workers included
+test-celery: setup ## Every database with every task runner, real compilers on Celery workers included
 	WARPWRIGHT_TEST_BACKENDS=all $(PY) -m pytest -n $(JOBS) --dist loadfile -m "slow or not slow" tests/acceptance/service \
 		tests/integration/service tests/contract/service
 

@@ -18,9 +18,9 @@ from typing import Any
 import httpx
 
 from benchmarks.service import free_port, serve, until_up
-from service.openapi import PATH
-from service.testing import new_ir
 from tests.acceptance.service.schema_bodies import KNOWN
+from warpwright.service.openapi import PATH
+from warpwright.service.testing import new_ir
 
 __all__ = ["main"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.ascend_generated import generated_calls
-from solver.ascend.scheduler_call import read_calls
+from warpwright.solver.ascend.scheduler_call import read_calls
 
 CALLS = Path(__file__).parent / "ascend_calls"
 

@@ -9,10 +9,10 @@ import sys
 import time
 from typing import Any
 
-from solver.ascend.answer import Answer, recomputed_versions
-from solver.ascend.families import check_answer
-from solver.ascend.problem import LoopProblem, Problem, problem_from_call
-from solver.ascend.solve import solve_problem
+from warpwright.solver.ascend.answer import Answer, recomputed_versions
+from warpwright.solver.ascend.families import check_answer
+from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
+from warpwright.solver.ascend.solve import solve_problem
 
 
 def main() -> None:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from benchmarks.calibrate_priors import PRIORS, prior_values, spreads
 from benchmarks.ranking import Entry, forecast, read_landscape, score
-from solver.agreement import kendall_tau
-from solver.domain import HardwareProfile, Origin, Quantity, digest_text
-from solver.profiles import load_profile
+from warpwright.solver.domain import HardwareProfile, Origin, Quantity, digest_text
+from warpwright.solver.forecast.rank_correlation import kendall_tau
+from warpwright.solver.profiles import load_profile
 
 __all__ = ["RANGES", "Fit", "Sample", "fit", "samples_of", "with_constants"]
 

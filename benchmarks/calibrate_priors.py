@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from solver.domain import HardwareProfile
+from warpwright.solver.domain import HardwareProfile
 
 __all__ = ["PRIORS", "Prior", "prior_values", "spreads"]
 

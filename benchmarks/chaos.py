@@ -24,9 +24,9 @@ import httpx
 
 from benchmarks.chaos_check import check_artifacts, check_broker, check_database
 from benchmarks.chaos_fleet import Fleet
-from service.engines.queues import QUEUES
-from service.testing import stand_in_ir
-from service.testing.postgresql import TemporaryPostgresql
+from warpwright.service.testing import stand_in_ir
+from warpwright.service.testing.postgresql import TemporaryPostgresql
+from warpwright.tuning.task_runners.queues import QUEUES
 
 __all__ = ["main", "run"]
 

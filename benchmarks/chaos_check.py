@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 
-from solver.domain import digest_bytes
+from warpwright.solver.domain import digest_bytes
 
 __all__ = ["Facts", "check_artifacts", "check_broker", "check_database"]
 

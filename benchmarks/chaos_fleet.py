@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psutil
 
-from service.testing.farm import TemporaryFarm, end_with_starter
-from service.testing.on_engine import SIMULATED
+from warpwright.service.testing.farm import TemporaryFarm, end_with_starter
+from warpwright.tuning.testing.on_runner import SIMULATED
 
 __all__ = ["Fleet"]
 
@@ -22,15 +22,20 @@ MARK = "WARPWRIGHT_CHAOS"
 RUNNERS = 2
 WORKERS = 3
 IDLE_SPARED = 0.97
-PRELOAD = ["service.app", "service.testing.on_engine", "service.workers.celery_worker", "uvicorn"]
+PRELOAD = [
+    "warpwright.service.app",
+    "warpwright.tuning.testing.on_runner",
+    "warpwright.tuning.workers.celery_worker",
+    "uvicorn",
+]
 
 
 def serve(folder: str, database_url: str, port: int, job_slots: int, broker_url: str, log: str) -> None:
     """One service process; without job slots it answers requests only."""
     import uvicorn
 
-    from service.app import create_app
-    from service.settings import Settings
+    from warpwright.service.app import create_app
+    from warpwright.service.settings import Settings
 
     os.setpgrp()
     end_with_starter()
@@ -42,7 +47,7 @@ def serve(folder: str, database_url: str, port: int, job_slots: int, broker_url:
         job_slots=job_slots,
         build_slots=1,
         toolchain="stand_in_children",
-        task_engine="celery" if broker_url else "local",
+        task_runner="celery" if broker_url else "local",
         broker_url=broker_url,
         lease_seconds=4.0,
         heartbeat_seconds=0.5,
@@ -166,7 +171,7 @@ def _split(below: list[psutil.Process]) -> tuple[list[int], list[int]]:
     pools: list[int] = []
     for process in below:
         with contextlib.suppress(psutil.Error):
-            supervised = "lowering.children.main" in process.cmdline()
+            supervised = "warpwright.tuning.children.main" in process.cmdline()
             (children if supervised else pools).append(process.pid)
     return children, pools
 

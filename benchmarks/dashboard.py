@@ -19,13 +19,13 @@ from pathlib import Path
 
 from benchmarks.kernels.graphs import gemm_graph
 from benchmarks.ranking import schedule_of
-from service.db import WriteSession
-from service.db.base import now
-from service.db.models import Artifact, Candidate, Job, JobVariant, Kernel, Profile
-from service.settings import Settings
-from service.testing import StandInToolchain
-from service.testing.running import RunningService
-from solver.domain import dump
+from warpwright.service.db import WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Artifact, Candidate, Job, JobVariant, Kernel, Profile
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain
+from warpwright.service.testing.running import RunningService
+from warpwright.solver.domain import dump
 
 A_JOB = 50
 SCHEDULE = dump(schedule_of(gemm_graph(4096, 4096, 4096, 128, 256, 64, 3, 2), 3, 2, 24, 240))

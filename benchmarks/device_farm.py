@@ -23,11 +23,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from lowering.children import available_cores
-from service.testing import stand_in_ir
-from service.testing.farm import TemporaryRedis
-from service.testing.on_engine import SIMULATED
 from warpwright.client import Client
+from warpwright.service.testing import stand_in_ir
+from warpwright.service.testing.farm import TemporaryRedis
+from warpwright.tuning.children import available_cores
+from warpwright.tuning.testing.on_runner import SIMULATED
 
 __all__ = ["main", "run"]
 
@@ -38,7 +38,7 @@ KERNELS: tuple[dict[str, Any], ...] = (
     {"file": "gemm.py", "settings": {"M": 8192, "N": 8192, "K": 8192}, "label": "gemm 8192"},
 )
 SIMULATED_WORKER = (
-    "import json, sys; from service.workers.celery_worker import run_worker; "
+    "import json, sys; from warpwright.tuning.workers.celery_worker import run_worker; "
     "run_worker(sys.argv[1], ('measure.h200',), name=sys.argv[2], service_url=sys.argv[3], devices=json.loads(sys.argv[4]))"
 )
 READY_SECONDS = 120.0
@@ -63,7 +63,7 @@ class Machine:
             "WARPWRIGHT_DATA": str(logs / "data"),
             "WARPWRIGHT_BROKER_URL": self.broker_url,
             "WARPWRIGHT_SERVICE_URL": self.url,
-            "WARPWRIGHT_TASK_ENGINE": "celery",
+            "WARPWRIGHT_TASK_RUNNER": "celery",
             "WARPWRIGHT_TOOLCHAIN": "stand_in_children" if simulated else "children",
             "WARPWRIGHT_JOB_SLOTS": str(len(KERNELS)),
             "WARPWRIGHT_PORT": str(port),

@@ -18,15 +18,15 @@ from typing import Any
 import psutil
 import psycopg
 
-from lowering.children import Limits
-from service.engines.celery import CeleryEngine
-from service.engines.farm import FarmDevices
-from service.settings import Settings
-from service.testing import StandInToolchain, new_ir
-from service.testing.farm import TemporaryFarm
-from service.testing.on_engine import SIMULATED, StandInOnEngine
-from service.testing.postgresql import TemporaryPostgresql
-from service.testing.running import RunningService
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.service.testing.farm import TemporaryFarm
+from warpwright.service.testing.postgresql import TemporaryPostgresql
+from warpwright.service.testing.running import RunningService
+from warpwright.tuning.children import Limits
+from warpwright.tuning.task_runners.celery import CeleryRunner
+from warpwright.tuning.task_runners.farm import FarmDevices
+from warpwright.tuning.testing.on_runner import SIMULATED, StandInOnEngine
 
 __all__ = ["main", "run"]
 
@@ -45,7 +45,7 @@ def run(jobs: int, workers: int) -> dict[str, Any]:
             settings = Settings(
                 data=Path(name), database_url=url, broker_url=farm.broker_url, job_slots=2, build_slots=workers
             )
-            engine = CeleryEngine(settings)
+            engine = CeleryRunner(settings)
             tools = StandInOnEngine(engine, FarmDevices(engine, []), StandInToolchain(device=True))
             with RunningService(settings, toolchain=tools) as service:
                 engine.service_url = service.url
@@ -134,7 +134,7 @@ def _cpu(farm: TemporaryFarm) -> float:
     return total
 
 
-def _in_flight(engine: CeleryEngine, farm: TemporaryFarm) -> float:
+def _in_flight(engine: CeleryRunner, farm: TemporaryFarm) -> float:
     """Commands a second while one task runs, the idle farm's included."""
     seconds = 12.0
     thread = threading.Thread(
@@ -151,7 +151,7 @@ def _in_flight(engine: CeleryEngine, farm: TemporaryFarm) -> float:
     return rate
 
 
-def _waiting(engine: CeleryEngine, farm: TemporaryFarm, tasks: int = 50) -> int:
+def _waiting(engine: CeleryRunner, farm: TemporaryFarm, tasks: int = 50) -> int:
     """Bytes of Redis's memory that one waiting task takes: tasks of a capability that no worker has."""
     cancel = threading.Event()
     before = int(farm.redis.info("memory")["used_memory"])

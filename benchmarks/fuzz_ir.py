@@ -21,7 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.damage import Graph, damaged
-from lowering.children import (
+from warpwright.lowering.frontend.irhash import hash_document
+from warpwright.lowering.frontend.precheck import precheck
+from warpwright.solver.domain import WarpwrightError, digest_text, dump
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.children import (
     ChildPool,
     Crashed,
     Limits,
@@ -32,10 +36,6 @@ from lowering.children import (
     Returned,
     TimedOut,
 )
-from lowering.frontend.irhash import hash_document
-from lowering.frontend.precheck import precheck
-from solver.domain import WarpwrightError, digest_text, dump
-from solver.profiles import load_profile
 
 __all__ = ["GOLDEN", "judge", "main"]
 

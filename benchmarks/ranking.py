@@ -15,11 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
-from solver.agreement import kendall_tau, top_fraction
-from solver.domain import HardwareProfile, KernelGraph, OpKind, Pipeline, Role, WarpSchedule
-from solver.profiles import load_profile
-from solver.simulate import BaselineKind, Simulation, forecast_baseline, simulate
-from solver.simulate.assemble import assemble
+from warpwright.solver.domain import HardwareProfile, KernelGraph, OpKind, Pipeline, Role, WarpSchedule
+from warpwright.solver.forecast import BaselineKind, Simulation, forecast_baseline, simulate
+from warpwright.solver.forecast.assemble import assemble
+from warpwright.solver.forecast.rank_correlation import kendall_tau, top_fraction
+from warpwright.solver.profiles import load_profile
 
 __all__ = ["Entry", "Landscape", "forecast", "kendall_tau", "read_landscape", "score"]
 

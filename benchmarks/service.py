@@ -24,19 +24,19 @@ from typing import Any
 import httpx
 import uvicorn
 
-from lowering.children import available_cores
-from service.app import create_app
-from service.db import Database
-from service.db.base import now
-from service.db.migrate import upgrade
-from service.profiles.service import seed
-from service.results import repository
-from service.settings import Settings
-from service.testing import StandInToolchain, new_ir
-from service.testing.postgresql import TemporaryPostgresql
-from solver.domain import Fingerprint, dumps
-from solver.domain.pins import Pins
-from solver.profiles import builtin_profile
+from warpwright.service.app import create_app
+from warpwright.service.db import Database
+from warpwright.service.db.base import now
+from warpwright.service.db.migrate import upgrade
+from warpwright.service.profiles.service import seed
+from warpwright.service.results import repository
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.service.testing.postgresql import TemporaryPostgresql
+from warpwright.solver.domain import Fingerprint, dumps
+from warpwright.solver.domain.pins import Pins
+from warpwright.solver.profiles import builtin_profile
+from warpwright.tuning.children import available_cores
 
 CONNECTIONS = 8
 WRITERS = 50
@@ -273,7 +273,7 @@ def _writers(url: str, writers: int) -> dict[str, Any]:
 
 
 def _job(database: Database) -> str:
-    from service.db.models import Job, JobState
+    from warpwright.service.db.models import Job, JobState
 
     profile = builtin_profile("h200")
     job = Job(

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.graphs import SIZES, attention_cases, scaling_case, shape_cases
-from solver.engines import Budget, engine, engine_names
-from solver.modulo import ModuloProblem, problem_document, solve, verify
+from warpwright.solver.engines import Budget, engine, engine_names
+from warpwright.solver.modulo import ModuloProblem, problem_document, solve, verify
 
 __all__ = ["cases", "main", "measure"]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from lowering.children.reply import (
+from warpwright.tuning.children.reply import (
     Cancelled,
     Crashed,
     OutOfMemory,

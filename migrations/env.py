@@ -1,4 +1,6 @@
-"""Alembic's environment: runs on the connection that ``service.db.migrate`` hands over, inside its lock and transaction."""
+"""Alembic's environment: runs on the connection that ``warpwright.service.db.migrate`` hands over, inside its lock and
+transaction.
+"""
 
 from typing import Any, Literal
 
@@ -6,9 +8,9 @@ from alembic import context
 from alembic.autogenerate.api import AutogenContext
 from sqlalchemy import JSON
 
-import service.db.models  # noqa: F401 - registers every table
-from service.db.base import Base, UtcTime
-from service.db.database import Database
+import warpwright.service.db.models  # noqa: F401 - registers every table
+from warpwright.service.db.base import Base, UtcTime
+from warpwright.service.db.database import Database
 
 
 def render_item(kind: str, item: Any, _context: AutogenContext) -> str | Literal[False]:
@@ -39,7 +41,7 @@ if handed_over is not None:
 else:
     url = context.config.get_main_option("sqlalchemy.url")
     if not url:
-        from service.settings import Settings
+        from warpwright.service.settings import Settings
 
         url = Settings.from_environment().url
     database = Database(url)

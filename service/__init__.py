@@ -1,1 +1,1 @@
-"""The HTTP service: jobs, database, task engine, dashboard. Imports solver and lowering; TileLang, TVM and torch never."""
+"""The HTTP service: jobs, database, task runner, dashboard. Imports solver and lowering; TileLang, TVM and torch never."""

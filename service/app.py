@@ -9,38 +9,39 @@ from fastapi import FastAPI
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.exc import OperationalError
 
-from service import problems, telemetry
-from service.artifacts.endpoints import router as artifacts
-from service.artifacts.retention import Retention
-from service.artifacts.store import ArtifactStore
-from service.batches.endpoints import router as batches
-from service.bulletin import Bulletin
-from service.candidates.endpoints import router as candidates
-from service.context import Context
-from service.dashboard import report_router, static_files
-from service.dashboard import router as dashboard
-from service.db import Database
-from service.db.migrate import upgrade
-from service.edge import Edge
-from service.errors import ServiceError, Unavailable
-from service.health.endpoints import router as health
-from service.jobs.endpoints import router as jobs
-from service.jobs.runner import Runner
-from service.jobs.waiting import StreamCount
-from service.logs import configure
-from service.openapi import describe
-from service.profiles.endpoints import router as profiles
-from service.profiles.service import seed
-from service.results.endpoints import router as results
-from service.results.hot import HotLookup
-from service.settings import Settings
-from service.solve.endpoints import router as solve
-from service.tokens import repository as token_rows
-from service.tokens.endpoints import router as tokens
-from service.tokens.service import TokenCheck
-from service.tuning.toolchain import Toolchain
-from service.version import API_VERSION
-from service.workers.endpoints import router as workers
+from warpwright.service import problems
+from warpwright.service.app_context import Context
+from warpwright.service.artifacts.endpoints import router as artifacts
+from warpwright.service.artifacts.retention import Retention
+from warpwright.service.artifacts.store import ArtifactStore
+from warpwright.service.batches.endpoints import router as batches
+from warpwright.service.candidates.endpoints import router as candidates
+from warpwright.service.change_notifier import Bulletin
+from warpwright.service.dashboard import report_router, static_files
+from warpwright.service.dashboard import router as dashboard
+from warpwright.service.db import Database
+from warpwright.service.db.migrate import upgrade
+from warpwright.service.errors import ServiceError, Unavailable
+from warpwright.service.health.endpoints import router as health
+from warpwright.service.jobs.endpoints import router as jobs
+from warpwright.service.jobs.runner import Runner
+from warpwright.service.jobs.waiting import StreamCount
+from warpwright.service.logs import configure
+from warpwright.service.openapi import describe
+from warpwright.service.outer_middleware import Edge
+from warpwright.service.profiles.endpoints import router as profiles
+from warpwright.service.profiles.service import seed
+from warpwright.service.results.endpoints import router as results
+from warpwright.service.results.lookup_cache import HotLookup
+from warpwright.service.settings import Settings
+from warpwright.service.solve.endpoints import router as solve
+from warpwright.service.tokens import repository as token_rows
+from warpwright.service.tokens.endpoints import router as tokens
+from warpwright.service.tokens.service import TokenCheck
+from warpwright.service.version import API_VERSION
+from warpwright.service.workers.endpoints import router as workers
+from warpwright.tuning import telemetry
+from warpwright.tuning.toolchain import Toolchain
 
 __all__ = ["TokensMissing", "create_app", "make_toolchain"]
 
@@ -58,23 +59,23 @@ class TokensMissing(ServiceError):
 
 def make_toolchain(settings: Settings) -> Toolchain:
     """The toolchain that the settings name."""
-    from service.engines import make_engine
+    from warpwright.tuning.task_runners import make_task_runner
 
     if settings.toolchain == "children":
-        from service.engines.farm import FarmDevices
-        from service.tuning.children import ChildToolchain
+        from warpwright.tuning.supervised_toolchain import ChildToolchain
+        from warpwright.tuning.task_runners.farm import FarmDevices
 
-        engine = make_engine(settings)
+        engine = make_task_runner(settings)
         return ChildToolchain(engine, memory_bytes=settings.child_memory_bytes, devices=FarmDevices(engine))
-    from service.testing import StandInToolchain
+    from warpwright.service.testing import StandInToolchain
 
     if settings.toolchain != "stand_in_children":
         return StandInToolchain(device=settings.toolchain == "stand_in_device")
-    from service.engines.farm import FarmDevices
-    from service.testing.on_engine import SIMULATED, StandInOnEngine
+    from warpwright.tuning.task_runners.farm import FarmDevices
+    from warpwright.tuning.testing.on_runner import SIMULATED, StandInOnEngine
 
-    engine = make_engine(settings)
-    here = [SIMULATED] if settings.task_engine == "local" else []
+    engine = make_task_runner(settings)
+    here = [SIMULATED] if settings.task_runner == "local" else []
     return StandInOnEngine(engine, FarmDevices(engine, here), StandInToolchain(device=True))
 
 
@@ -116,7 +117,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
-        # Spans of requests, where the process has a provider (service.telemetry); one a request, none of probes.
+        # Spans of requests, where the process has a provider (warpwright.tuning.telemetry); one a request, none of probes.
         telemetry={"auto_configure": False, "operation_spans": False, "exclude": _untraced},
     )
     app.state.streams = StreamCount()

@@ -1,4 +1,5 @@
-"""Errors of the service, drawn as a tree. One handler (``service.problems``) turns each into an RFC 9457 problem document.
+"""Errors of the service, drawn as a tree. One handler (``warpwright.service.problems``) turns each into an RFC 9457
+problem document.
 
 ::
 
@@ -15,13 +16,14 @@
     ├── TooManyRequests       429         a limit on streams or queued jobs
     └── Unavailable           503         try again: draining, database away
 
-Errors of the domain (``solver.domain.WarpwrightError``: bad document, profile, pin, foreign code) keep their own codes and
+Errors of the domain (``warpwright.solver.domain.WarpwrightError``: bad document, profile, pin, foreign code) keep their
+own codes and
 become 422; a status is never decided anywhere but here and in :func:`status_of`.
 """
 
 from http import HTTPStatus
 
-from solver.domain import DocumentError, WarpwrightError
+from warpwright.solver.domain import DocumentError, WarpwrightError
 
 __all__ = [
     "BadRequest",

@@ -4,7 +4,7 @@ import re
 import secrets
 import time
 
-from service.errors import NotFound
+from warpwright.service.errors import NotFound
 
 __all__ = ["check_digest", "new_id", "token_id"]
 

@@ -1,4 +1,4 @@
-"""The committed OpenAPI document: ``python -m service.openapi`` writes it, a test fails when it is out of date."""
+"""The committed OpenAPI document: ``python -m warpwright.service.openapi`` writes it, a test fails when it is out of date."""
 
 import json
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from service.problems import MEDIA_TYPE, Problem
-from service.tokens.access import Needs
+from warpwright.service.problems import MEDIA_TYPE, Problem
+from warpwright.service.tokens.access import Needs
 
 __all__ = ["PATH", "describe", "main", "text"]
 
@@ -67,8 +67,8 @@ def _scopes(app: FastAPI) -> dict[tuple[str, str], str]:
 
 def text() -> str:
     """The document as it is committed."""
-    from service.app import create_app
-    from service.settings import Settings
+    from warpwright.service.app import create_app
+    from warpwright.service.settings import Settings
 
     return json.dumps(create_app(Settings()).openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 

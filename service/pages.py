@@ -9,8 +9,8 @@ from typing import Annotated, Generic, TypeVar
 from fastapi import Query
 from pydantic import BaseModel, Field
 
-from service.bodies import is_storable
-from service.errors import BadRequest
+from warpwright.service.errors import BadRequest
+from warpwright.service.strict_json import is_storable
 
 __all__ = ["DEFAULT_LIMIT", "Cursor", "Limit", "Page", "decode_cursor", "encode_cursor", "page_of"]
 

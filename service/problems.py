@@ -1,7 +1,8 @@
 """RFC 9457 problem documents: the one place where errors become HTTP answers.
 
 ``type`` is a URN of the stable code, ``code`` the code itself, ``place`` a JSON pointer, a profile path or a statement id.
-An unexpected error becomes ``internal-error`` in ``service.edge``, without its text: the log has the traceback.
+An unexpected error becomes ``internal-error`` in ``warpwright.service.outer_middleware``, without its text: the log has
+the traceback.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,10 +17,10 @@ from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
-from service.db import DATABASE_AWAY
-from service.errors import InvalidRequest, ServiceError, Unavailable, status_of
-from service.methods import allowed_methods
-from solver.domain import WarpwrightError
+from warpwright.service.db import DATABASE_AWAY
+from warpwright.service.errors import InvalidRequest, ServiceError, Unavailable, status_of
+from warpwright.service.methods import allowed_methods
+from warpwright.solver.domain import WarpwrightError
 
 __all__ = ["MEDIA_TYPE", "Problem", "install", "problem_of", "problem_response"]
 

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from math import isfinite
 from pathlib import Path
 
-from solver.domain import WarpwrightError
+from warpwright.solver.domain import WarpwrightError
 
 __all__ = ["DEFAULT_PORT", "Settings", "SettingsError", "default_data_folder", "is_loopback"]
 
@@ -57,7 +57,7 @@ class Settings:
     toolchain: str = "children"
     """``children``: the real one. ``stand_in``, ``stand_in_device``, ``stand_in_children`` (every step a task of the engine):
     the deterministic one of tests."""
-    task_engine: str = "local"
+    task_runner: str = "local"
     """``local`` runs children here; ``celery`` sends tasks to workers (extra ``cluster``)."""
     broker_url: str = "redis://127.0.0.1:6379/0"
     service_url: str = ""
@@ -96,8 +96,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.toolchain not in ("children", "stand_in", "stand_in_device", "stand_in_children"):
             raise SettingsError(f"no toolchain is called {self.toolchain!r}", place=PREFIX + "TOOLCHAIN")
-        if self.task_engine not in ("local", "celery"):
-            raise SettingsError(f"no task engine is called {self.task_engine!r}", place=PREFIX + "TASK_ENGINE")
+        if self.task_runner not in ("local", "celery"):
+            raise SettingsError(f"no task runner is called {self.task_runner!r}", place=PREFIX + "TASK_RUNNER")
         if self.log_format not in ("console", "json"):
             raise SettingsError(f"no log format is called {self.log_format!r}", place=PREFIX + "LOG_FORMAT")
         for item in fields(self):

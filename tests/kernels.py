@@ -6,7 +6,7 @@ Costs are those of an H200: 2048 bf16 multiply-adds, 16 exponentials, 128 float3
 from dataclasses import dataclass, field, replace
 from math import ceil, prod
 
-from solver.domain.kernel import (
+from warpwright.solver.domain.kernel import (
     ROOT,
     Access,
     Buffer,

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from warpwright.api import solve, tune
     from warpwright.client import AsyncClient, Client
     from warpwright.errors import KernelFileError, LockError, ServerError, ServerUnreachable
+    from warpwright.jit import tuned
     from warpwright.kernel_file import KernelFile, KernelVariant, read_kernel_file
     from warpwright.result import Candidate, Failure, Rejected, Result
-    from warpwright.tuning import tuned
 
 __all__ = [
     "AsyncClient",

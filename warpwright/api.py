@@ -5,17 +5,17 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from service.jobs.schemas import EventView
-from service.tuning import Effort
-from service.tuning.toolchain import Stop
-from solver.domain import HardwareProfile, Pins, Verdict
-from solver.profiles import load_profile
 from warpwright.client import Client
 from warpwright.embedded import embedded_client
 from warpwright.kernel_file import KernelFile, read_kernel_file
 from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
+from warpwright.service.jobs.schemas import EventView
+from warpwright.solver.domain import HardwareProfile, Pins, Verdict
+from warpwright.solver.profiles import load_profile
 from warpwright.solving import solve_kernel
+from warpwright.tuning import Effort
+from warpwright.tuning.toolchain import Stop
 
 __all__ = ["solve", "tune"]
 
@@ -53,7 +53,8 @@ def tune(
         seconds: for the whole tuning.
         engine: constraint solver.
         pins: what is fixed beforehand.
-        build_options: names of options that change how kernels round (``lowering.compile.options``), for all builds alike.
+        build_options: names of options that change how kernels round (``warpwright.lowering.compile.options``), for all
+        builds alike.
         measure: time the candidates when a device of this profile is at hand.
         server: work there; without one in this process, remembered in the data folder.
         token: access token of the server.

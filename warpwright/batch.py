@@ -10,10 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from lowering.children import ChildPool
-from solver.domain import DocumentError, HardwareProfile, documents
-from solver.profiles import load_profile
 from warpwright.kernel_file import read_kernel_file
+from warpwright.solver.domain import DocumentError, HardwareProfile, documents
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.children import ChildPool
 
 __all__ = ["batch_lines", "batch_text"]
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from lowering.bundle import Contents
-from lowering.compile import CompiledKernel, from_document
-from lowering.measure.runner import Job
-from solver.domain.errors import WarpwrightError
+from warpwright.lowering.compile import CompiledKernel, from_document
+from warpwright.lowering.measure.runner import Job
 from warpwright.result import Candidate, Result
+from warpwright.solver.domain.errors import WarpwrightError
+from warpwright.tuning.bundle import Contents
 
 __all__ = ["contents_of"]
 

@@ -89,14 +89,14 @@ def _devices(ask: Run) -> Finding:
 
 def _profile_for(device: str) -> str | None:
     """The built-in profile whose name occurs in the driver's name of the device."""
-    from solver.profiles import builtin_profiles
+    from warpwright.solver.profiles import builtin_profiles
 
     plain = device.lower().replace(" ", "").replace("geforce", "")
     return next((name for name in builtin_profiles() if name in plain), None)
 
 
 def _data_folder() -> Finding:
-    from service.settings import Settings
+    from warpwright.service.settings import Settings
 
     folder = Settings.from_environment().data
     nearest = next(place for place in (folder, *folder.parents) if place.exists())

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 import httpx
 
-from service.app import create_app
-from service.settings import Settings
-from service.tuning.toolchain import Toolchain
 from warpwright.client import Client
+from warpwright.service.app import create_app
+from warpwright.service.settings import Settings
+from warpwright.tuning.toolchain import Toolchain
 
 __all__ = ["EMBEDDED", "EmbeddedTransport", "embedded_client"]
 

@@ -2,14 +2,14 @@
 
 ::
 
-    WarpwrightError (solver.domain)
+    WarpwrightError (warpwright.solver.domain)
     ├── KernelFileError          the kernel file holds no kernel we can read; says which and where
     ├── ServerError              the server answered with a problem document
     │   └── ServerUnreachable    nobody answered, or not in time
     └── LockError                a lock file that is missing, damaged, or does not fit what is being built
 """
 
-from solver.domain.errors import WarpwrightError
+from warpwright.solver.domain.errors import WarpwrightError
 
 __all__ = ["KernelFileError", "LockError", "ServerError", "ServerUnreachable", "foreign"]
 

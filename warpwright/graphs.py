@@ -1,7 +1,7 @@
 """IR to kernel graph, through the frontend's child."""
 
-from lowering.children import ChildPool, Limits, Raised, Refused, Reply, Returned, run_task
-from solver.domain import (
+from warpwright.errors import KernelFileError
+from warpwright.solver.domain import (
     ForeignCode,
     HardwareProfile,
     KernelGraph,
@@ -10,7 +10,7 @@ from solver.domain import (
     WarpwrightError,
     documents,
 )
-from warpwright.errors import KernelFileError
+from warpwright.tuning.children import ChildPool, Limits, Raised, Refused, Reply, Returned, run_task
 
 __all__ = ["read_graph", "read_kernel", "reply_error"]
 

@@ -15,7 +15,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from lowering.children import (
+from warpwright.errors import KernelFileError
+from warpwright.tuning.children import (
     ChildPool,
     Crashed,
     Limits,
@@ -28,7 +29,6 @@ from lowering.children import (
     TimedOut,
     run_task,
 )
-from warpwright.errors import KernelFileError
 
 __all__ = ["KernelFile", "KernelSize", "KernelVariant", "parse_setting", "read_kernel_file"]
 

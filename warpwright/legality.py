@@ -1,7 +1,7 @@
 """Legality of a schedule of either kind, by the verifier that knows its rules. No engine is involved."""
 
-from solver.ascend.verify import verify_buffers
-from solver.domain import (
+from warpwright.solver.ascend.verify import verify_buffers
+from warpwright.solver.domain import (
     BufferSchedule,
     HardwareProfile,
     KernelGraph,
@@ -11,7 +11,7 @@ from solver.domain import (
     Violation,
     WarpSchedule,
 )
-from solver.verify import verify
+from warpwright.solver.warp.verify import verify
 
 __all__ = ["violations_of"]
 

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from solver.domain import documents
 from warpwright.client import Client
 from warpwright.result import Candidate, Result
+from warpwright.solver.domain import documents
 
 __all__ = ["FILE_NAMES", "write_candidates", "write_result"]
 

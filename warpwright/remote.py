@@ -5,15 +5,22 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pydantic import JsonValue, ValidationError
 
-from service.candidates.schemas import CandidateView
-from service.jobs.schemas import EventView, FailureView, JobSubmission, JobView, SizeSubmission, VariantSubmission
-from service.pages import encode_cursor
-from service.tuning.toolchain import Stop
-from solver.domain import Certificate, HardwareProfile, Pins, Schedule, WarpwrightError, documents
 from warpwright.client import Client
 from warpwright.errors import ServerError
 from warpwright.kernel_file import KernelFile, KernelVariant
 from warpwright.result import Candidate, Failure, Rejected, Result
+from warpwright.service.candidates.schemas import CandidateView
+from warpwright.service.jobs.schemas import (
+    EventView,
+    FailureView,
+    JobSubmission,
+    JobView,
+    SizeSubmission,
+    VariantSubmission,
+)
+from warpwright.service.pages import encode_cursor
+from warpwright.solver.domain import Certificate, HardwareProfile, Pins, Schedule, WarpwrightError, documents
+from warpwright.tuning.toolchain import Stop
 
 __all__ = ["result_of_job", "submission_of", "tune_there"]
 

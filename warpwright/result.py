@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from solver.domain import Certificate, Schedule, documents
+from warpwright.solver.domain import Certificate, Schedule, documents
 
 __all__ = ["Candidate", "Failure", "Rejected", "Result"]
 

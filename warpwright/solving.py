@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from lowering.children import ChildPool, Limits, Returned, run_task
-from solver.domain import HardwareProfile, Pins, TargetFamily, Verdict, documents
 from warpwright.graphs import read_graph, reply_error
 from warpwright.kernel_file import KernelFile
+from warpwright.solver.domain import HardwareProfile, Pins, TargetFamily, Verdict, documents
+from warpwright.tuning.children import ChildPool, Limits, Returned, run_task
 
 __all__ = ["solve_kernel"]
 

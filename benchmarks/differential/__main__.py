@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.differential.compare import KERNEL_NAMES, Tally, TileLang, compare, prepare
-from lowering.children import ChildPool
-from solver.domain import dump
-from solver.problem import CONSTRAINT_SET
-from solver.profiles import load_profile
+from warpwright.solver.domain import dump
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.problem import CONSTRAINT_SET
+from warpwright.tuning.children import ChildPool
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 

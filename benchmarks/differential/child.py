@@ -10,9 +10,9 @@ from typing import Any
 
 from benchmarks.differential.oracle import Oracle
 from benchmarks.kernels.differential import KERNELS
-from lowering.frontend.tasks import load_function
-from lowering.frontend.walk import walk_kernel
-from solver.domain import WarpSchedule, load
+from warpwright.lowering.frontend.tasks import load_function
+from warpwright.lowering.frontend.walk import walk_kernel
+from warpwright.solver.domain import WarpSchedule, load
 
 __all__ = ["main"]
 

@@ -11,19 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.differential.generate import mutations, noise
-from lowering.children import ChildPool, Limits, Returned
-from solver.domain import (
-    Feasible,
-    HardwareProfile,
-    KernelGraph,
-    ProvenOptimal,
-    WarpSchedule,
-    dump,
-    load,
-)
-from solver.problem import WarpProblem, close_problem
-from solver.solve import solve
-from solver.verify import violations
+from warpwright.solver.domain import Feasible, HardwareProfile, KernelGraph, ProvenOptimal, WarpSchedule, dump, load
+from warpwright.solver.warp.problem import WarpProblem, close_problem
+from warpwright.solver.warp.solve import solve
+from warpwright.solver.warp.verify import violations
+from warpwright.tuning.children import ChildPool, Limits, Returned
 
 __all__ = ["KERNEL_NAMES", "Case", "Outcome", "Tally", "TileLang", "compare", "prepare"]
 

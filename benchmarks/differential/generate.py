@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from solver.domain import (
+from warpwright.solver.domain import (
     ROOT,
     Instruction,
     KernelGraph,

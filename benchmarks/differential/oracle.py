@@ -10,11 +10,11 @@ from typing import Any
 import tilelang
 from tilelang import tvm
 
-from lowering.frontend.storage import Storages
-from lowering.frontend.walk import Kernel
-from lowering.materialize.annotate import SCHEDULE_KEY, with_schedule
-from lowering.materialize.objects import schedule_object
-from solver.domain import WarpSchedule
+from warpwright.lowering.frontend.storage import Storages
+from warpwright.lowering.frontend.walk import Kernel
+from warpwright.lowering.materialize.annotate import SCHEDULE_KEY, with_schedule
+from warpwright.lowering.materialize.objects import schedule_object
+from warpwright.solver.domain import WarpSchedule
 
 __all__ = ["Oracle"]
 

@@ -11,8 +11,8 @@ the hardware profile, so absolute intervals are ours and not comparable with the
 from collections.abc import Callable
 
 from benchmarks.graphs.builder import Costs, LoopBuilder
-from solver.modulo import Group, Memory, ModuloProblem
-from solver.profiles import builtin_profile
+from warpwright.solver.modulo import Group, Memory, ModuloProblem
+from warpwright.solver.profiles import builtin_profile
 
 __all__ = ["attention_cases", "blackwell_backward", "blackwell_forward", "hopper_backward", "hopper_forward"]
 

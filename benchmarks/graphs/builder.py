@@ -7,8 +7,8 @@ exponential of a 128x128 tile. Streamed inputs have latency 0 and no wait, becau
 
 from dataclasses import dataclass, field
 
-from solver.domain import HardwareProfile
-from solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, Wait
+from warpwright.solver.domain import HardwareProfile
+from warpwright.solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, Wait
 
 __all__ = ["Costs", "LoopBuilder"]
 

@@ -7,8 +7,8 @@ Costs are a B200's with head dimension 64, so the exponentials bind and fill the
 """
 
 from benchmarks.graphs.builder import Costs, LoopBuilder
-from solver.modulo import Group, Memory, ModuloProblem
-from solver.profiles import builtin_profile
+from warpwright.solver.modulo import Group, Memory, ModuloProblem
+from warpwright.solver.profiles import builtin_profile
 
 __all__ = ["SIZES", "scaling_case"]
 

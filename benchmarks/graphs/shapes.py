@@ -8,8 +8,8 @@ from random import Random
 
 from benchmarks.graphs.attention import blackwell_backward, blackwell_forward
 from benchmarks.graphs.builder import Costs, LoopBuilder
-from solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, Wait
-from solver.profiles import builtin_profile
+from warpwright.solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, Wait
+from warpwright.solver.profiles import builtin_profile
 
 __all__ = ["product_chain", "random_loop", "shape_cases"]
 

@@ -18,12 +18,12 @@ from benchmarks.h200.building import Built, Family, Plan, Workshop
 from benchmarks.h200.measuring import measure_problem
 from benchmarks.h200.problems import DEFAULT, PROBLEMS, Problem
 from benchmarks.h200.report import table, write
-from lowering.children import available_cores, parallel_slots
-from lowering.compile import find_cuda
-from lowering.compile.toolchain import versions
-from lowering.measure import GPU_1, GPU_1_RESTED, Measured, MeasureReport, Rounds
-from solver.domain import HardwareProfile
-from solver.profiles import load_profile
+from warpwright.lowering.compile import find_cuda
+from warpwright.lowering.compile.toolchain import versions
+from warpwright.lowering.measure import GPU_1, GPU_1_RESTED, Measured, MeasureReport, Rounds
+from warpwright.solver.domain import HardwareProfile
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.children import available_cores, parallel_slots
 
 BUILD_MEMORY_BYTES = 1300 << 20
 """What one build was seen to take; with the cgroup's free memory it bounds how many run at once."""

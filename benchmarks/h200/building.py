@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks.h200.problems import Problem
-from lowering.children import ChildPool, Limits, Raised, Reply, Returned
-from lowering.compile import CompiledKernel, from_document
-from lowering.outcome import OutcomeKind, of_reply
-from solver.domain import (
+from warpwright.lowering.compile import CompiledKernel, from_document
+from warpwright.lowering.outcome import OutcomeKind, of_reply
+from warpwright.solver.domain import (
     DepthPin,
     HardwareProfile,
     KernelGraph,
@@ -27,7 +26,8 @@ from solver.domain import (
     dumps,
     load,
 )
-from solver.simulate import forecast_baseline
+from warpwright.solver.forecast import forecast_baseline
+from warpwright.tuning.children import ChildPool, Limits, Raised, Reply, Returned
 
 __all__ = ["Built", "Family", "Plan", "Workshop"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from benchmarks.h200.building import Built
 from benchmarks.h200.problems import Problem
-from lowering.compile import CompiledKernel
-from lowering.measure import GPU_1, Job, Measured, MeasureReport, Protocol, measure_all, yardstick
-from solver.domain import HardwareProfile
+from warpwright.lowering.compile import CompiledKernel
+from warpwright.lowering.measure import GPU_1, Job, Measured, MeasureReport, Protocol, measure_all, yardstick
+from warpwright.solver.domain import HardwareProfile
 
 __all__ = ["floor_ns", "measure_problem"]
 

@@ -4,7 +4,7 @@
 tests hold these graphs against what the frontend reads from the TileLang kernels beside this module.
 """
 
-from solver.domain import (
+from warpwright.solver.domain import (
     ROOT,
     Access,
     Buffer,

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilelang import tvm
 
-from solver.domain import BufferPin, NotApplicable, Pins
+from warpwright.solver.domain import BufferPin, NotApplicable, Pins
 
 __all__ = ["buffers_of", "ir_text", "read_pins", "storage_shapes", "with_pins"]
 

@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from lowering.ascend.flags import flag_faults
-from lowering.compile.result import NotHonoured
-from solver.domain import BufferSchedule
+from warpwright.lowering.ascend.flags import flag_faults
+from warpwright.lowering.compile.result import NotHonoured
+from warpwright.solver.domain import BufferSchedule
 
 __all__ = ["Shown", "differences"]
 

@@ -1,12 +1,12 @@
 """What TileLang's scheduler sees of a kernel, as plain values: storages, loops, and the units of each loop in task order.
 
-Plain Python; made in a child by :mod:`lowering.ascend.structure`, used by the graph and the checks.
+Plain Python; made in a child by :mod:`warpwright.lowering.ascend.structure`, used by the graph and the checks.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from solver.domain import ROOT
+from warpwright.solver.domain import ROOT
 
 __all__ = ["CAPACITY_KEYS", "Layout", "LoopNode", "Storage", "Unit", "containers"]
 

@@ -14,11 +14,11 @@ from tilelang import tvm
 from tilelang.ascend.target import _make_ascend_target
 from tilelang.jit.adapter.wrapper import TLWrapper
 
-from lowering.ascend.layout import Layout
-from lowering.ascend.session import Answerer, answering
-from lowering.ascend.structure import claimed_storages, read_layout
-from lowering.compile.empty_loops import guard_empty_loops
-from solver.domain import NotApplicable, WarpwrightError
+from warpwright.lowering.ascend.layout import Layout
+from warpwright.lowering.ascend.session import Answerer, answering
+from warpwright.lowering.ascend.structure import claimed_storages, read_layout
+from warpwright.lowering.compile.empty_loops import guard_empty_loops
+from warpwright.solver.domain import NotApplicable, WarpwrightError
 
 __all__ = ["LoweringFailed", "Watched", "lower_watched"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilelang import tvm
 
-from solver.domain import PinError, Pins
+from warpwright.solver.domain import PinError, Pins
 
 __all__ = ["check_rings", "true_rings"]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from solver.domain import WarpwrightError
+from warpwright.solver.domain import WarpwrightError
 
 __all__ = ["Call", "HookError", "answering", "install"]
 

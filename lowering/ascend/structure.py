@@ -9,8 +9,8 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.ascend.layout import Layout, LoopNode, Storage, Unit
-from solver.domain import NotApplicable
+from warpwright.lowering.ascend.layout import Layout, LoopNode, Storage, Unit
+from warpwright.solver.domain import NotApplicable
 
 __all__ = ["claimed_storages", "read_layout", "storage_name"]
 

@@ -1,10 +1,11 @@
 """TileLang IR to a driver-only shared object, with the plan read back from what was built.
 
 Why so: docs/decisions/0033-driver-only-objects.md.
-Importing this package imports no compiler; ``lowering.compile.tasks`` and ``lowering.compile.lower`` are for children.
+Importing this package imports no compiler; ``warpwright.lowering.compile.tasks`` and
+``warpwright.lowering.compile.lower`` are for children.
 """
 
-from lowering.compile.result import (
+from warpwright.lowering.compile.result import (
     Argument,
     CompiledKernel,
     Launch,
@@ -15,7 +16,7 @@ from lowering.compile.result import (
     from_document,
     to_document,
 )
-from lowering.compile.toolchain import ToolchainMissing, find_cuda
+from warpwright.lowering.compile.toolchain import ToolchainMissing, find_cuda
 
 __all__ = [
     "Argument",

@@ -9,9 +9,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from lowering.compile.result import PtxasReport
-from lowering.compile.toolchain import ToolchainMissing, tilelang_root
-from lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.compile.result import PtxasReport
+from warpwright.lowering.compile.toolchain import ToolchainMissing, tilelang_root
+from warpwright.lowering.outcome import Outcome, OutcomeKind
 
 __all__ = ["BishengToolchain", "find_bisheng"]
 

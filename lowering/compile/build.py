@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from lowering.compile.result import PtxasReport
-from lowering.outcome import Outcome, OutcomeKind
-from solver.domain.identity import digest_bytes, digest_text
+from warpwright.lowering.compile.result import PtxasReport
+from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.solver.domain.identity import digest_bytes, digest_text
 
 __all__ = ["Built", "Compiler", "artifact_damage", "build"]
 

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from lowering.compile.readback import ReadBack
-from lowering.compile.result import NotHonoured, PtxasReport
-from lowering.compile.sass import SassReport
-from solver.domain.schedule import WarpSchedule
+from warpwright.lowering.compile.readback import ReadBack
+from warpwright.lowering.compile.result import NotHonoured, PtxasReport
+from warpwright.lowering.compile.sass import SassReport
+from warpwright.solver.domain.schedule import WarpSchedule
 
 __all__ = ["differences"]
 

@@ -1,8 +1,8 @@
 """Whether the driver would take a built kernel: its shared memory and its registers against the device, before any launch."""
 
-from lowering.compile.result import Launch
-from lowering.outcome import Outcome, OutcomeKind
-from solver.domain.profile import HardwareProfile
+from warpwright.lowering.compile.result import Launch
+from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.solver.domain.profile import HardwareProfile
 
 __all__ = ["over_resource"]
 

@@ -12,11 +12,11 @@ from tilelang.jit.adapter.wrapper import TLWrapper
 from tvm import IRModule, ir, tirx, transform
 from tvm.target import Target
 
-from lowering.compile.empty_loops import guard_empty_loops
-from lowering.compile.result import Argument, Variant
-from lowering.compile.unpipelined import unpipelined
-from lowering.frontend.placeholders import own_placeholders
-from solver.domain.errors import DocumentError, NotApplicable
+from warpwright.lowering.compile.empty_loops import guard_empty_loops
+from warpwright.lowering.compile.result import Argument, Variant
+from warpwright.lowering.compile.unpipelined import unpipelined
+from warpwright.lowering.frontend.placeholders import own_placeholders
+from warpwright.solver.domain.errors import DocumentError, NotApplicable
 
 __all__ = ["Lowered", "arguments", "lower", "read_ir"]
 

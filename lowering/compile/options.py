@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from solver.domain.errors import DocumentError
-from solver.domain.kernel import TargetFamily
+from warpwright.solver.domain.errors import DocumentError
+from warpwright.solver.domain.kernel import TargetFamily
 
 __all__ = ["MEANINGS", "BuildOption", "build_options", "column_of", "compiler_flags", "pass_configs"]
 

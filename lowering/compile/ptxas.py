@@ -12,8 +12,8 @@ Forms seen with CUDA 13.0 (ptxas 13.0.88)::
 
 import re
 
-from lowering.compile.result import PtxasMessage, PtxasReport
-from lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.compile.result import PtxasMessage, PtxasReport
+from warpwright.lowering.outcome import Outcome, OutcomeKind
 
 __all__ = ["DETAILS", "architecture", "details", "failure", "parse"]
 

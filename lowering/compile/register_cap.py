@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lowering.compile.build import Built
-from lowering.compile.readback import ReadBack
-from lowering.outcome import Outcome
-from solver.domain.schedule import WarpSchedule
+from warpwright.lowering.compile.build import Built
+from warpwright.lowering.compile.readback import ReadBack
+from warpwright.lowering.outcome import Outcome
+from warpwright.solver.domain.schedule import WarpSchedule
 
 __all__ = ["CAPPED", "Retry", "build_with_retry", "lower_cap"]
 

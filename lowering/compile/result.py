@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from lowering.compile.sass import SassReport
-from lowering.outcome import Outcome
+from warpwright.lowering.compile.sass import SassReport
+from warpwright.lowering.outcome import Outcome
 
 __all__ = [
     "Argument",
@@ -105,7 +105,7 @@ class CompiledKernel:
     seconds: dict[str, float] = field(default_factory=dict)
     reused: bool = False
     options: tuple[str, ...] = ()
-    """Names of the build options (``lowering.compile.options``); a result with options is another result."""
+    """Names of the build options (``warpwright.lowering.compile.options``); a result with options is another result."""
     register_cap: int | None = None
     """Registers a thread that the build was limited to, after the assembler could not allocate at the kernel's own limit."""
     first_failure: str = ""

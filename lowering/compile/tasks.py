@@ -5,23 +5,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lowering.compile import honour, ptxas
-from lowering.compile.build import Built, build
-from lowering.compile.launchable import over_resource
-from lowering.compile.lower import Lowered, arguments, lower, read_ir
-from lowering.compile.options import BuildOption, build_options, compiler_flags
-from lowering.compile.readback import ReadBack, read_back
-from lowering.compile.register_cap import CAPPED, build_with_retry
-from lowering.compile.result import CompiledKernel, Launch, NotHonoured, Variant, to_document
-from lowering.compile.sass import SassReport, disassemble, find_cuobjdump
-from lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda, versions
-from lowering.outcome import Outcome, OutcomeKind
-from solver.domain.documents import load
-from solver.domain.errors import WarpwrightError
-from solver.domain.identity import digest_text
-from solver.domain.kernel import TargetFamily
-from solver.domain.profile import HardwareProfile
-from solver.domain.schedule import WarpSchedule
+from warpwright.lowering.compile import honour, ptxas
+from warpwright.lowering.compile.build import Built, build
+from warpwright.lowering.compile.launchable import over_resource
+from warpwright.lowering.compile.lower import Lowered, arguments, lower, read_ir
+from warpwright.lowering.compile.options import BuildOption, build_options, compiler_flags
+from warpwright.lowering.compile.readback import ReadBack, read_back
+from warpwright.lowering.compile.register_cap import CAPPED, build_with_retry
+from warpwright.lowering.compile.result import CompiledKernel, Launch, NotHonoured, Variant, to_document
+from warpwright.lowering.compile.sass import SassReport, disassemble, find_cuobjdump
+from warpwright.lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda, versions
+from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.solver.domain.documents import load
+from warpwright.solver.domain.errors import WarpwrightError
+from warpwright.solver.domain.identity import digest_text
+from warpwright.solver.domain.kernel import TargetFamily
+from warpwright.solver.domain.profile import HardwareProfile
+from warpwright.solver.domain.schedule import WarpSchedule
 
 __all__ = ["compile_cuda"]
 
@@ -31,7 +31,7 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
 
     Keys: ``ir``; ``arch``; ``variant``; ``schedule`` (warp-schedule document, or null for a baseline); ``output`` (folder for
     binaries); optional ``profile`` (document, for resource limits), ``nvcc`` (path), ``source_only``,
-    ``options`` (names of build options, ``lowering.compile.options``).
+    ``options`` (names of build options, ``warpwright.lowering.compile.options``).
     A kernel that cannot be built is a result, not an error: ``outcome`` then says what was wrong.
     """
     variant: Variant = payload["variant"]

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from lowering.compile import ptxas
-from lowering.compile.result import PtxasReport
-from lowering.outcome import Outcome, OutcomeKind
-from solver.domain.errors import WarpwrightError
+from warpwright.lowering.compile import ptxas
+from warpwright.lowering.compile.result import PtxasReport
+from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.solver.domain.errors import WarpwrightError
 
 __all__ = ["CudaToolchain", "ToolchainMissing", "find_cuda", "tilelang_root", "versions"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.frontend.operators import GEMMS, TILE_OPERATORS
-from solver.domain import NotApplicable
+from warpwright.lowering.frontend.operators import GEMMS, TILE_OPERATORS
+from warpwright.solver.domain import NotApplicable
 
 __all__ = ["Box", "Touch", "scalars_in", "touches_of", "touches_of_expression"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.frontend.accesses import Touch
-from solver.domain import NotApplicable, OpKind
+from warpwright.lowering.frontend.accesses import Touch
+from warpwright.solver.domain import NotApplicable, OpKind
 
 __all__ = ["classify_copy"]
 

@@ -7,7 +7,7 @@ used when all units are free. Pure Python.
 from dataclasses import dataclass
 from math import ceil
 
-from solver.domain import HardwareProfile, Unit, UnitUse
+from warpwright.solver.domain import HardwareProfile, Unit, UnitUse
 
 __all__ = ["Cost", "CostModel", "Work"]
 

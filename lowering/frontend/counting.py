@@ -10,7 +10,7 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Node
+from warpwright.lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Node
 
 __all__ = ["count_runs"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.frontend.accesses import Box, Touch, scalars_in
-from solver.domain import Dependence, Hazard
+from warpwright.lowering.frontend.accesses import Box, Touch, scalars_in
+from warpwright.solver.domain import Dependence, Hazard
 
 __all__ = ["Apart", "Item", "dependences_of", "summarise"]
 

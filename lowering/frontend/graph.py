@@ -5,14 +5,14 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.frontend.accesses import Touch, scalars_in, touches_of_expression
-from lowering.frontend.counting import count_runs
-from lowering.frontend.dependences import Apart, Item, dependences_of, summarise
-from lowering.frontend.layouts import fragment_registers
-from lowering.frontend.operations import OperationReader
-from lowering.frontend.storage import Storages
-from lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Metadata, Node, leaves
-from solver.domain import (
+from warpwright.lowering.frontend.accesses import Touch, scalars_in, touches_of_expression
+from warpwright.lowering.frontend.counting import count_runs
+from warpwright.lowering.frontend.dependences import Apart, Item, dependences_of, summarise
+from warpwright.lowering.frontend.layouts import fragment_registers
+from warpwright.lowering.frontend.operations import OperationReader
+from warpwright.lowering.frontend.storage import Storages
+from warpwright.lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Metadata, Node, leaves
+from warpwright.solver.domain import (
     ROOT,
     Dependence,
     HardwareProfile,

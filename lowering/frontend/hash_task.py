@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from lowering.frontend.irhash import ir_hash
-from lowering.frontend.precheck import LIMIT_BYTES
-from solver.domain import DocumentError
+from warpwright.lowering.frontend.irhash import ir_hash
+from warpwright.lowering.frontend.precheck import LIMIT_BYTES
+from warpwright.solver.domain import DocumentError
 
 __all__ = ["hash_ir"]
 

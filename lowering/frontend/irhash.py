@@ -10,8 +10,8 @@ import json
 import struct
 from typing import Any
 
-from lowering.frontend.nodes import FIELDS, IGNORED_FIELDS
-from lowering.frontend.precheck import LIMIT_BYTES, IrDocument, precheck
+from warpwright.lowering.frontend.nodes import FIELDS, IGNORED_FIELDS
+from warpwright.lowering.frontend.precheck import LIMIT_BYTES, IrDocument, precheck
 
 __all__ = ["HASH_VERSION", "hash_document", "ir_hash"]
 
@@ -22,7 +22,7 @@ _NUMBERED = frozenset({"tirx.Var", "tirx.SizeVar", "tirx.Buffer"})
 
 
 def ir_hash(text: str, *, limit_bytes: int = LIMIT_BYTES) -> str:
-    """``sha256:...`` of IR JSON text; raises what :func:`lowering.frontend.precheck.precheck` raises."""
+    """``sha256:...`` of IR JSON text; raises what :func:`warpwright.lowering.frontend.precheck.precheck` raises."""
     return hash_document(precheck(text, limit_bytes=limit_bytes))
 
 

@@ -14,7 +14,7 @@ from tilelang.layout import Fragment
 
 __all__ = ["fragment_registers"]
 
-log = logging.getLogger("lowering.frontend.layouts")
+log = logging.getLogger("warpwright.lowering.frontend.layouts")
 tirx = tvm.tirx
 REGISTER_BITS = 32
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from tilelang import tvm
 
-from solver.domain import ROOT, NotApplicable
+from warpwright.solver.domain import ROOT, NotApplicable
 
 if TYPE_CHECKING:
-    from lowering.frontend.walk import Leaf, Loop, Node
+    from warpwright.lowering.frontend.walk import Leaf, Loop, Node
 
 __all__ = ["Namer", "region_buffer"]
 

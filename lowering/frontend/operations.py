@@ -5,14 +5,14 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.frontend.accesses import Touch, scalars_in, touches_of, touches_of_expression
-from lowering.frontend.arithmetic import work_of
-from lowering.frontend.copies import classify_copy
-from lowering.frontend.costs import Cost, CostModel, Work
-from lowering.frontend.operators import COPIES, GEMMS
-from lowering.frontend.storage import Storages
-from lowering.frontend.walk import Leaf
-from solver.domain import Access, GemmShape, HardwareProfile, Issue, Memory, NotApplicable, Op, OpKind
+from warpwright.lowering.frontend.accesses import Touch, scalars_in, touches_of, touches_of_expression
+from warpwright.lowering.frontend.arithmetic import work_of
+from warpwright.lowering.frontend.copies import classify_copy
+from warpwright.lowering.frontend.costs import Cost, CostModel, Work
+from warpwright.lowering.frontend.operators import COPIES, GEMMS
+from warpwright.lowering.frontend.storage import Storages
+from warpwright.lowering.frontend.walk import Leaf
+from warpwright.solver.domain import Access, GemmShape, HardwareProfile, Issue, Memory, NotApplicable, Op, OpKind
 
 __all__ = ["OperationReader"]
 

@@ -10,16 +10,16 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from lowering.frontend.nodes import FIELDS, LEAVES
-from lowering.frontend.operators import (
+from warpwright.lowering.frontend.nodes import FIELDS, LEAVES
+from warpwright.lowering.frontend.operators import (
     ANNOTATION_KEYS,
     ATTRIBUTE_KEYS,
     FOREIGN_KEYS,
     FUNCTION_ATTRIBUTES,
     operator_verdict,
 )
-from lowering.frontend.slots import wrong_slot
-from solver.domain import DocumentError, ForeignCode, NotApplicable
+from warpwright.lowering.frontend.slots import wrong_slot
+from warpwright.solver.domain import DocumentError, ForeignCode, NotApplicable
 
 __all__ = ["LIMIT_BYTES", "MAX_DEPTH", "MAX_UNFOLDED", "IrDocument", "precheck"]
 

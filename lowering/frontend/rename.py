@@ -6,7 +6,7 @@ operation at that place in the kernel that asks.
 
 from dataclasses import replace
 
-from solver.domain import GraphError, Instruction, KernelGraph, OpRef, RoleBody, ScopeProgram, WarpSchedule
+from warpwright.solver.domain import GraphError, Instruction, KernelGraph, OpRef, RoleBody, ScopeProgram, WarpSchedule
 
 __all__ = ["renamed"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from lowering.frontend.nodes import FIELDS
+from warpwright.lowering.frontend.nodes import FIELDS
 
 __all__ = ["Slot", "slot_of", "wrong_slot"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tilelang import tvm
 
-from solver.domain import Buffer, DocumentError, Memory, NotApplicable
+from warpwright.solver.domain import Buffer, DocumentError, Memory, NotApplicable
 
 __all__ = ["Storages"]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.frontend.graph import read_graph
-from lowering.frontend.irhash import hash_document
-from lowering.frontend.placeholders import own_placeholders
-from lowering.frontend.precheck import LIMIT_BYTES, precheck
-from lowering.frontend.walk import walk_kernel
-from solver.domain import DocumentError, HardwareProfile, WarpwrightError, dump, load
+from warpwright.lowering.frontend.graph import read_graph
+from warpwright.lowering.frontend.irhash import hash_document
+from warpwright.lowering.frontend.placeholders import own_placeholders
+from warpwright.lowering.frontend.precheck import LIMIT_BYTES, precheck
+from warpwright.lowering.frontend.walk import walk_kernel
+from warpwright.solver.domain import DocumentError, HardwareProfile, WarpwrightError, dump, load
 
 __all__ = ["load_function", "read"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.frontend.naming import Namer
-from lowering.frontend.operators import TILE_OPERATORS, operator_verdict
-from solver.domain import ROOT, NotApplicable
+from warpwright.lowering.frontend.naming import Namer
+from warpwright.lowering.frontend.operators import TILE_OPERATORS, operator_verdict
+from warpwright.solver.domain import ROOT, NotApplicable
 
 __all__ = ["Guard", "Kernel", "Leaf", "Loop", "Metadata", "Node", "is_kernel_block", "leaves", "walk_kernel"]
 

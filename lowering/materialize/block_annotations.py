@@ -6,9 +6,9 @@ from typing import Any
 from tilelang import tvm
 from tilelang.layout import Fragment, Layout
 
-from lowering.materialize.expressions import ExpressionWriter
-from lowering.materialize.names import Names
-from solver.domain import NotApplicable
+from warpwright.lowering.materialize.expressions import ExpressionWriter
+from warpwright.lowering.materialize.names import Names
+from warpwright.solver.domain import NotApplicable
 
 __all__ = ["annotation_lines"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tilelang import tvm
 
-from solver.domain import NotApplicable
+from warpwright.solver.domain import NotApplicable
 
 __all__ = ["ExpressionWriter"]
 

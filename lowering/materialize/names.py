@@ -9,8 +9,8 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.frontend.storage import Storages
-from lowering.frontend.walk import Kernel
+from warpwright.lowering.frontend.storage import Storages
+from warpwright.lowering.frontend.walk import Kernel
 
 __all__ = ["Names"]
 

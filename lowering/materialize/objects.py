@@ -4,7 +4,7 @@ from typing import Any
 
 import tilelang.language as T  # the field's own name for it
 
-from solver.domain import ROOT, Instruction, OpRef, SyncKind, WarpSchedule
+from warpwright.solver.domain import ROOT, Instruction, OpRef, SyncKind, WarpSchedule
 
 __all__ = ["schedule_object"]
 

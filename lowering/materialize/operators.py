@@ -4,9 +4,9 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.materialize.expressions import ExpressionWriter
-from lowering.materialize.names import Names
-from solver.domain import NotApplicable
+from warpwright.lowering.materialize.expressions import ExpressionWriter
+from warpwright.lowering.materialize.names import Names
+from warpwright.solver.domain import NotApplicable
 
 __all__ = ["operator_text"]
 

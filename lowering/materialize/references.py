@@ -5,8 +5,8 @@ Only references are checked here; whether the schedule is legal is the verifier'
 
 from typing import Any
 
-from lowering.frontend.walk import Kernel, Leaf, Loop, Node
-from solver.domain import ROOT, GraphError, OpRef, WarpSchedule
+from warpwright.lowering.frontend.walk import Kernel, Leaf, Loop, Node
+from warpwright.solver.domain import ROOT, GraphError, OpRef, WarpSchedule
 
 __all__ = ["check_references"]
 

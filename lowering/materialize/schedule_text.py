@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from solver.domain import ROOT, Instruction, OpRef, ScopeProgram, WarpSchedule
+from warpwright.solver.domain import ROOT, Instruction, OpRef, ScopeProgram, WarpSchedule
 
 __all__ = ["schedule_lines"]
 

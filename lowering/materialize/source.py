@@ -7,13 +7,13 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Metadata, Node, statements_of
-from lowering.materialize.block_annotations import annotation_lines
-from lowering.materialize.expressions import ExpressionWriter
-from lowering.materialize.names import Names
-from lowering.materialize.operators import operator_text
-from lowering.materialize.schedule_text import schedule_lines
-from solver.domain import NotApplicable, WarpSchedule
+from warpwright.lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Metadata, Node, statements_of
+from warpwright.lowering.materialize.block_annotations import annotation_lines
+from warpwright.lowering.materialize.expressions import ExpressionWriter
+from warpwright.lowering.materialize.names import Names
+from warpwright.lowering.materialize.operators import operator_text
+from warpwright.lowering.materialize.schedule_text import schedule_lines
+from warpwright.solver.domain import NotApplicable, WarpSchedule
 
 __all__ = ["kernel_source"]
 

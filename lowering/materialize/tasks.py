@@ -4,16 +4,16 @@ from typing import Any
 
 from tilelang import tvm
 
-from lowering.compile.empty_loops import guard_empty_loops
-from lowering.frontend.precheck import LIMIT_BYTES, precheck
-from lowering.frontend.storage import Storages
-from lowering.frontend.tasks import load_function
-from lowering.frontend.walk import walk_kernel
-from lowering.materialize.annotate import with_schedule
-from lowering.materialize.objects import schedule_object
-from lowering.materialize.references import check_references
-from lowering.materialize.source import kernel_source
-from solver.domain import NotApplicable, WarpSchedule, load
+from warpwright.lowering.compile.empty_loops import guard_empty_loops
+from warpwright.lowering.frontend.precheck import LIMIT_BYTES, precheck
+from warpwright.lowering.frontend.storage import Storages
+from warpwright.lowering.frontend.tasks import load_function
+from warpwright.lowering.frontend.walk import walk_kernel
+from warpwright.lowering.materialize.annotate import with_schedule
+from warpwright.lowering.materialize.objects import schedule_object
+from warpwright.lowering.materialize.references import check_references
+from warpwright.lowering.materialize.source import kernel_source
+from warpwright.solver.domain import NotApplicable, WarpSchedule, load
 
 __all__ = ["warp"]
 

@@ -3,13 +3,13 @@
 The parent's side is :func:`measure_all`; torch is imported in the device's child only.
 """
 
-from lowering.measure.device import Conditions, DeviceFacts
-from lowering.measure.libraries import yardstick
-from lowering.measure.protocol import GPU_1, GPU_1_RESTED, PROTOCOLS, Protocol
-from lowering.measure.result import Measured, Rounds
-from lowering.measure.runner import Job, OtherSize
-from lowering.measure.session import MeasureReport, measure_all
-from lowering.measure.statistics import Summary, Verdict
+from warpwright.lowering.measure.device import Conditions, DeviceFacts
+from warpwright.lowering.measure.libraries import yardstick
+from warpwright.lowering.measure.protocol import GPU_1, GPU_1_RESTED, PROTOCOLS, Protocol
+from warpwright.lowering.measure.result import Measured, Rounds
+from warpwright.lowering.measure.runner import Job, OtherSize
+from warpwright.lowering.measure.statistics import Summary, Verdict
+from warpwright.tuning.measure.session import MeasureReport, measure_all
 
 __all__ = [
     "GPU_1",

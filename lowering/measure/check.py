@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lowering.compile.result import Argument
-from lowering.measure.device import Buffers, Comparison, Device, Loaded
-from lowering.measure.protocol import Protocol
+from warpwright.lowering.compile.result import Argument
+from warpwright.lowering.measure.device import Buffers, Comparison, Device, Loaded
+from warpwright.lowering.measure.protocol import Protocol
 
 __all__ = ["CheckReport", "check", "compare_outputs"]
 

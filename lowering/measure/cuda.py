@@ -8,9 +8,9 @@ import os
 import platform
 from typing import Any
 
-from lowering.measure.device import Conditions, DeviceFacts, DeviceLost, DeviceMissing, KernelFaulted
-from lowering.measure.nvml import Nvml
-from lowering.measure.torch_device import TorchDevice
+from warpwright.lowering.measure.device import Conditions, DeviceFacts, DeviceLost, DeviceMissing, KernelFaulted
+from warpwright.lowering.measure.nvml import Nvml
+from warpwright.lowering.measure.torch_device import TorchDevice
 
 __all__ = ["CudaDevice"]
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from lowering.compile.result import Argument, CompiledKernel
-from solver.domain.errors import WarpwrightError
+from warpwright.lowering.compile.result import Argument, CompiledKernel
+from warpwright.solver.domain.errors import WarpwrightError
 
 __all__ = [
     "Buffers",

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from solver.domain.errors import WarpwrightError
+from warpwright.solver.domain.errors import WarpwrightError
 
 __all__ = ["DeviceBusy", "DeviceLease"]
 

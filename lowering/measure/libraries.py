@@ -7,8 +7,8 @@ only.
 from collections.abc import Callable
 from typing import Any
 
-from lowering.compile.result import Argument, CompiledKernel
-from lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.compile.result import Argument, CompiledKernel
+from warpwright.lowering.outcome import Outcome, OutcomeKind
 
 __all__ = ["LIBRARY", "library_call", "yardstick"]
 

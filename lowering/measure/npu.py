@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 from typing import Any
 
-from lowering.measure.device import Device, DeviceMissing
+from warpwright.lowering.measure.device import Device, DeviceMissing
 
 __all__ = ["missing_parts", "open_npu"]
 
@@ -25,7 +25,7 @@ def open_npu(index: int = 0) -> Device:
     """The NPU by index; DeviceMissing names every missing part."""
     if missing := missing_parts():
         raise DeviceMissing("no NPU here: " + ", ".join(missing) + " not installed", place="npu")
-    from lowering.measure.npu_device import NpuDevice
+    from warpwright.lowering.measure.npu_device import NpuDevice
 
     npu: Any = importlib.import_module("torch_npu").npu
     if not npu.is_available() or npu.device_count() <= index:

@@ -7,8 +7,8 @@ import ctypes
 import platform
 from typing import Any
 
-from lowering.measure.device import Conditions, DeviceFacts, DeviceLost, DeviceMissing, KernelFaulted
-from lowering.measure.torch_device import TorchDevice
+from warpwright.lowering.measure.device import Conditions, DeviceFacts, DeviceLost, DeviceMissing, KernelFaulted
+from warpwright.lowering.measure.torch_device import TorchDevice
 
 __all__ = ["NpuDevice"]
 

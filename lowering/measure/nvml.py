@@ -7,7 +7,7 @@ import contextlib
 import ctypes
 from typing import Any
 
-from lowering.measure.device import Conditions
+from warpwright.lowering.measure.device import Conditions
 
 __all__ = ["Nvml"]
 

@@ -6,7 +6,7 @@ Any change of a number here changes what a time means, so it needs a new name; a
 import json
 from dataclasses import asdict, dataclass, replace
 
-from solver.domain.identity import digest_text
+from warpwright.solver.domain.identity import digest_text
 
 __all__ = ["GPU_1", "GPU_1_RESTED", "PROTOCOLS", "Protocol"]
 

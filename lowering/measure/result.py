@@ -5,10 +5,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from lowering.measure.check import CheckReport
-from lowering.measure.device import Conditions, DeviceFacts
-from lowering.measure.statistics import Summary
-from lowering.outcome import Outcome
+from warpwright.lowering.measure.check import CheckReport
+from warpwright.lowering.measure.device import Conditions, DeviceFacts
+from warpwright.lowering.measure.statistics import Summary
+from warpwright.lowering.outcome import Outcome
 
 __all__ = ["Measured", "Rounds", "from_document", "to_document"]
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lowering.compile.result import Argument, CompiledKernel
-from lowering.measure.check import CheckReport, check, compare_outputs, run_once
-from lowering.measure.device import Conditions, Device, LaunchFailed, Loaded
-from lowering.measure.protocol import Protocol
-from lowering.measure.result import Measured, Rounds
-from lowering.measure.statistics import Summary, median, summary
-from lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.compile.result import Argument, CompiledKernel
+from warpwright.lowering.measure.check import CheckReport, check, compare_outputs, run_once
+from warpwright.lowering.measure.device import Conditions, Device, LaunchFailed, Loaded
+from warpwright.lowering.measure.protocol import Protocol
+from warpwright.lowering.measure.result import Measured, Rounds
+from warpwright.lowering.measure.statistics import Summary, median, summary
+from warpwright.lowering.outcome import Outcome, OutcomeKind
 
 __all__ = ["Job", "OtherSize", "measure", "rounds"]
 

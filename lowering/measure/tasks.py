@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from lowering.children.emit import emit
-from lowering.compile.result import from_document as kernel_from
-from lowering.measure.device import Device, DeviceMissing
-from lowering.measure.identity import device_identity
-from lowering.measure.protocol import PROTOCOLS
-from lowering.measure.result import to_document
-from lowering.measure.runner import Job, OtherSize, measure, rounds
-from solver.domain.errors import DocumentError
+from warpwright.lowering.compile.result import from_document as kernel_from
+from warpwright.lowering.emit import emit
+from warpwright.lowering.measure.device import Device, DeviceMissing
+from warpwright.lowering.measure.identity import device_identity
+from warpwright.lowering.measure.protocol import PROTOCOLS
+from warpwright.lowering.measure.result import to_document
+from warpwright.lowering.measure.runner import Job, OtherSize, measure, rounds
+from warpwright.solver.domain.errors import DocumentError
 
 __all__ = ["job_from", "measure_device"]
 
@@ -56,25 +56,25 @@ def job_from(document: dict[str, Any]) -> Job:
 
 
 def _cuda(options: dict[str, Any]) -> Device:
-    from lowering.measure.cuda import CudaDevice
+    from warpwright.lowering.measure.cuda import CudaDevice
 
     return CudaDevice(int(options.get("index", 0)))
 
 
 def _npu(options: dict[str, Any]) -> Device:
-    from lowering.measure.npu import open_npu
+    from warpwright.lowering.measure.npu import open_npu
 
     return open_npu(int(options.get("index", 0)))
 
 
 def _simulated(options: dict[str, Any]) -> Device:
-    from lowering.testing.device import SimulatedDevice
+    from warpwright.lowering.testing.device import SimulatedDevice
 
     return SimulatedDevice(options)
 
 
 def _host(options: dict[str, Any]) -> Device:
-    from lowering.testing.host_device import HostDevice
+    from warpwright.lowering.testing.host_device import HostDevice
 
     return HostDevice()
 

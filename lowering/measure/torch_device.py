@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lowering.compile.build import artifact_damage
-from lowering.compile.result import Argument, CompiledKernel
-from lowering.measure.device import Comparison, DeviceMissing, LaunchFailed
-from lowering.measure.libraries import LIBRARY, library_call
-from solver.domain.errors import DocumentError
-from solver.domain.identity import digest_bytes
+from warpwright.lowering.compile.build import artifact_damage
+from warpwright.lowering.compile.result import Argument, CompiledKernel
+from warpwright.lowering.measure.device import Comparison, DeviceMissing, LaunchFailed
+from warpwright.lowering.measure.libraries import LIBRARY, library_call
+from warpwright.solver.domain.errors import DocumentError
+from warpwright.solver.domain.identity import digest_bytes
 
 __all__ = ["DTYPES", "TorchBuffers", "TorchDevice", "TorchKernel"]
 

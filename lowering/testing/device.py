@@ -24,8 +24,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from lowering.compile.result import Argument, CompiledKernel, Launch
-from lowering.measure.device import (
+from warpwright.lowering.compile.result import Argument, CompiledKernel, Launch
+from warpwright.lowering.measure.device import (
     Comparison,
     Conditions,
     DeviceFacts,
@@ -33,7 +33,7 @@ from lowering.measure.device import (
     KernelFaulted,
     LaunchFailed,
 )
-from lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.outcome import Outcome, OutcomeKind
 
 __all__ = ["MAGIC", "PREFIX", "SimulatedDevice", "simulated_kernel"]
 

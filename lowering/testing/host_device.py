@@ -7,8 +7,8 @@ Imports torch: children, or tests that have it.
 import time
 from typing import Any
 
-from lowering.measure.device import Conditions, DeviceFacts
-from lowering.measure.torch_device import TorchDevice
+from warpwright.lowering.measure.device import Conditions, DeviceFacts
+from warpwright.lowering.measure.torch_device import TorchDevice
 
 __all__ = ["HostDevice"]
 

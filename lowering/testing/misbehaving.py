@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lowering.children.emit import emit
-from lowering.compile.build import build
-from lowering.compile.toolchain import CudaToolchain
-from solver.domain.errors import NotApplicable
+from warpwright.lowering.compile.build import build
+from warpwright.lowering.compile.toolchain import CudaToolchain
+from warpwright.lowering.emit import emit
+from warpwright.solver.domain.errors import NotApplicable
 
 __all__: list[str] = []
 

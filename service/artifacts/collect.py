@@ -10,11 +10,11 @@ from datetime import timedelta
 
 from sqlalchemy import delete, select
 
-from service.artifacts import repository
-from service.artifacts.store import ArtifactStore
-from service.db import Database, WriteSession
-from service.db.base import now
-from service.db.models import Artifact
+from warpwright.service.artifacts import repository
+from warpwright.service.artifacts.store import ArtifactStore
+from warpwright.service.db import Database, WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Artifact
 
 __all__ = ["Collected", "collect"]
 

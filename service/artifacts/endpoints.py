@@ -4,11 +4,11 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel
 
-from service.artifacts.service import read, write
-from service.bodies import StrictRoute
-from service.context import ContextDep
-from service.errors import UnsupportedMedia
-from service.tokens.access import ReadCaller, WorkCaller
+from warpwright.service.app_context import ContextDep
+from warpwright.service.artifacts.service import read, write
+from warpwright.service.errors import UnsupportedMedia
+from warpwright.service.strict_json import StrictRoute
+from warpwright.service.tokens.access import ReadCaller, WorkCaller
 
 router = APIRouter(prefix="/v1/artifacts", tags=["artifacts"], route_class=StrictRoute)
 

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from sqlalchemy import exists, or_, select, update
 
-from service.db import ReadSession, WriteSession
-from service.db.base import now
-from service.db.models import Artifact, CandidateArtifact, JobSize, JobVariant
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Artifact, CandidateArtifact, JobSize, JobVariant
 
 __all__ = ["get", "quarantine", "record", "unreferenced"]
 

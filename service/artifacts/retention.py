@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import structlog
 
-from service.artifacts.collect import collect
-from service.artifacts.store import ArtifactStore
-from service.db import Database
-from service.db.base import now
-from service.settings import Settings
-from service.workers import repository as worker_rows
+from warpwright.service.artifacts.collect import collect
+from warpwright.service.artifacts.store import ArtifactStore
+from warpwright.service.db import Database
+from warpwright.service.db.base import now
+from warpwright.service.settings import Settings
+from warpwright.service.workers import repository as worker_rows
 
 __all__ = ["Retention"]
 

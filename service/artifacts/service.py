@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from service.artifacts import repository
-from service.artifacts.store import ArtifactDamaged, ArtifactStore
-from service.db import Database
-from service.errors import InvalidRequest, NotFound
-from service.names import check_digest
-from solver.domain import digest_bytes
+from warpwright.service.artifacts import repository
+from warpwright.service.artifacts.store import ArtifactDamaged, ArtifactStore
+from warpwright.service.db import Database
+from warpwright.service.errors import InvalidRequest, NotFound
+from warpwright.service.names import check_digest
+from warpwright.solver.domain import digest_bytes
 
 __all__ = ["StoredArtifact", "read", "write"]
 

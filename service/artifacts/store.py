@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from service.errors import Gone, NotFound, Unavailable
-from service.names import check_digest
-from solver.domain import digest_bytes
+from warpwright.service.errors import Gone, NotFound, Unavailable
+from warpwright.service.names import check_digest
+from warpwright.solver.domain import digest_bytes
 
 __all__ = ["ArtifactDamaged", "ArtifactStore", "ArtifactsAway"]
 

@@ -6,12 +6,12 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from service.batches import export, repository, service
-from service.batches.schemas import BatchSummary, BatchView, ItemView, ResultFormat
-from service.context import ContextDep
-from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
-from service.tokens.access import ReadCaller, TuneCaller
-from service.tokens.schemas import Scope
+from warpwright.service.app_context import ContextDep
+from warpwright.service.batches import export, repository, service
+from warpwright.service.batches.schemas import BatchSummary, BatchView, ItemView, ResultFormat
+from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.tokens.access import ReadCaller, TuneCaller
+from warpwright.service.tokens.schemas import Scope
 
 router = APIRouter(prefix="/v1/batches", tags=["batches"])
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy import select
 
-from service.batches import repository
-from service.batches.schemas import ResultFormat
-from service.context import Context
-from service.db import ReadSession
-from service.db.models import BatchItem, Candidate, Job
+from warpwright.service.app_context import Context
+from warpwright.service.batches import repository
+from warpwright.service.batches.schemas import ResultFormat
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import BatchItem, Candidate, Job
 
 __all__ = ["COLUMNS", "write"]
 

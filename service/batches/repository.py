@@ -5,9 +5,9 @@ from datetime import datetime
 
 from sqlalchemy import func, select
 
-from service.db import ReadSession, WriteSession
-from service.db.models import Batch, BatchItem, Job
-from service.db.models.job import ENDED
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.models import Batch, BatchItem, Job
+from warpwright.service.db.models.job import ENDED
 
 __all__ = ["by_digest", "counts", "get", "items", "line_count", "locked", "only_here", "pace", "page", "progress"]
 

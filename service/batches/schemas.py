@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from service.jobs.schemas import JobSubmission
+from warpwright.service.jobs.schemas import JobSubmission
 
 __all__ = ["BatchLine", "BatchSummary", "BatchView", "ItemView", "ResultFormat"]
 

@@ -8,19 +8,19 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import ValidationError
 
-from service.batches import repository
-from service.batches.schemas import BatchLine, BatchView
-from service.bodies import parse_json
-from service.context import Context
-from service.db import ReadSession, WriteSession
-from service.db.base import now
-from service.db.models import Batch, BatchItem
-from service.errors import BadRequest, Conflict, Forbidden, InvalidRequest, NotFound, TooLarge
-from service.jobs.service import cancel as cancel_job
-from service.jobs.submit import Prepared, prepare, store
-from service.names import new_id
-from service.problems import problem_of
-from solver.domain import WarpwrightError, digest_bytes
+from warpwright.service.app_context import Context
+from warpwright.service.batches import repository
+from warpwright.service.batches.schemas import BatchLine, BatchView
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Batch, BatchItem
+from warpwright.service.errors import BadRequest, Conflict, Forbidden, InvalidRequest, NotFound, TooLarge
+from warpwright.service.jobs.service import cancel as cancel_job
+from warpwright.service.jobs.submit import Prepared, prepare, store
+from warpwright.service.names import new_id
+from warpwright.service.problems import problem_of
+from warpwright.service.strict_json import parse_json
+from warpwright.solver.domain import WarpwrightError, digest_bytes
 
 __all__ = ["cancel", "create", "decompress", "find", "view"]
 

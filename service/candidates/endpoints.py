@@ -4,16 +4,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from service.bodies import StrictRoute
-from service.candidates import repository
-from service.candidates.schemas import CandidateView
-from service.candidates.views import view
-from service.context import ContextDep
-from service.errors import NotFound
-from service.jobs.service import find
-from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
-from service.tokens.access import ReadCaller
-from service.tuning import CandidateKind, Outcome
+from warpwright.service.app_context import ContextDep
+from warpwright.service.candidates import repository
+from warpwright.service.candidates.schemas import CandidateView
+from warpwright.service.candidates.views import view
+from warpwright.service.errors import NotFound
+from warpwright.service.jobs.service import find
+from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.strict_json import StrictRoute
+from warpwright.service.tokens.access import ReadCaller
+from warpwright.tuning import CandidateKind, Outcome
 
 router = APIRouter(prefix="/v1/jobs/{job_id}/candidates", tags=["candidates"], route_class=StrictRoute)
 

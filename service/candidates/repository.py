@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import select
 
-from service.db import ReadSession, WriteSession
-from service.db.models import Candidate, CandidateArtifact
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.models import Candidate, CandidateArtifact
 
 __all__ = ["all_of", "artifacts", "artifacts_of_many", "baselines", "by_key", "get", "page", "products"]
 

@@ -1,4 +1,4 @@
-"""Candidate records (``service.tuning``) to rows and back. Numbers that JSON does not have become null with a reason."""
+"""Candidate records (``warpwright.tuning``) to rows and back. Numbers that JSON does not have become null with a reason."""
 
 import math
 from collections.abc import Mapping
@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from service.db.models import Candidate
-from service.tuning import CandidateKind, CandidateRecord, Failure, Outcome, Product
-from solver.domain import Certificate, Fingerprint, Schedule, dump, load
+from warpwright.service.db.models import Candidate
+from warpwright.solver.domain import Certificate, Fingerprint, Schedule, dump, load
+from warpwright.tuning import CandidateKind, CandidateRecord, Failure, Outcome, Product
 
 __all__ = ["apply", "fingerprint_columns", "finite", "record_of"]
 

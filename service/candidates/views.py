@@ -2,9 +2,9 @@
 
 from dataclasses import asdict
 
-from service.candidates.rows import fingerprint_columns
-from service.candidates.schemas import CandidateSummary, CandidateView
-from service.db.models import Candidate
+from warpwright.service.candidates.rows import fingerprint_columns
+from warpwright.service.candidates.schemas import CandidateSummary, CandidateView
+from warpwright.service.db.models import Candidate
 
 __all__ = ["summary", "view"]
 

@@ -4,8 +4,8 @@ Pages live at ``/``; assets at ``/static``. Every page is plain HTML without scr
 ECharts draws the scatter and history from data that stands in the page. A job's page is also a file (``report.py``).
 """
 
-from service.dashboard.endpoints import router
-from service.dashboard.rendering import static_files
-from service.dashboard.report import router as report_router
+from warpwright.service.dashboard.endpoints import router
+from warpwright.service.dashboard.rendering import static_files
+from warpwright.service.dashboard.report import router as report_router
 
 __all__ = ["report_router", "router", "static_files"]

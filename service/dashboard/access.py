@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
-from service.errors import Forbidden, Unauthorized
-from service.tokens.schemas import Scope
-from service.tokens.service import ANONYMOUS, Caller, TokenCheck
+from warpwright.service.errors import Forbidden, Unauthorized
+from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.service import ANONYMOUS, Caller, TokenCheck
 
 __all__ = ["COOKIE", "LoginNeeded", "Reader", "Tuner"]
 

@@ -5,16 +5,16 @@ from typing import Any
 
 from markupsafe import Markup
 
-from service.context import Context
-from service.dashboard.asked import Variant, kernel_of, variant_of
-from service.db import ReadSession
-from service.db.models import Candidate
-from service.drawing import Drawn, MemoryMap, draw_schedule, memory_html, timeline_svg
-from service.errors import NotFound
-from service.jobs import service as jobs
-from service.tuning.toolchain import StepFailed
-from solver.domain import KernelGraph, Schedule, TargetFamily, WarpwrightError, load
-from solver.simulate import BASELINES, chosen_schedule
+from warpwright.service.app_context import Context
+from warpwright.service.dashboard.variant_loader import Variant, kernel_of, variant_of
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import Candidate
+from warpwright.service.drawing import Drawn, MemoryMap, draw_schedule, memory_html, timeline_svg
+from warpwright.service.errors import NotFound
+from warpwright.service.jobs import service as jobs
+from warpwright.solver.domain import KernelGraph, Schedule, TargetFamily, WarpwrightError, load
+from warpwright.solver.forecast import BASELINES, chosen_schedule
+from warpwright.tuning.toolchain import StepFailed
 
 __all__ = ["Picture", "drawing_of", "picture", "pictures"]
 

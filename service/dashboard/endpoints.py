@@ -8,28 +8,34 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from service.context import Context, ContextDep
-from service.dashboard.access import COOKIE, LoginNeeded, Reader, Tuner, caller_of
-from service.dashboard.drawings import drawing_of, pictures
-from service.dashboard.exports import csv_response
-from service.dashboard.forms import MAX_FIELDS, FormDep
-from service.dashboard.live import overview_stream
-from service.dashboard.rendering import is_fragment, page
-from service.dashboard.routes import PageRoute
-from service.dashboard.views import catalogue, model
-from service.dashboard.views.compare import candidate_named, compare
-from service.dashboard.views.joblist import JobFilter, job_page, profile_choices
-from service.dashboard.views.jobpage import SHOWN_CANDIDATES, candidate_of, job_detail, sorted_candidates, sources_of
-from service.dashboard.views.overview import overview
-from service.dashboard.views.plan import certificate_of
-from service.dashboard.why import explain_for_job
-from service.db import ReadSession
-from service.errors import TooManyRequests
-from service.jobs import service as jobs
-from service.results.service import present_columns
-from service.tokens.schemas import Scope
-from service.tuning.toolchain import StepFailed
-from solver.domain import HardwareProfile, PinError
+from warpwright.service.app_context import Context, ContextDep
+from warpwright.service.dashboard.access import COOKIE, LoginNeeded, Reader, Tuner, caller_of
+from warpwright.service.dashboard.drawings import drawing_of, pictures
+from warpwright.service.dashboard.exports import csv_response
+from warpwright.service.dashboard.forms import MAX_FIELDS, FormDep
+from warpwright.service.dashboard.live import overview_stream
+from warpwright.service.dashboard.rendering import is_fragment, page
+from warpwright.service.dashboard.routes import PageRoute
+from warpwright.service.dashboard.views import catalogue, model
+from warpwright.service.dashboard.views.compare import candidate_named, compare
+from warpwright.service.dashboard.views.joblist import JobFilter, job_page, profile_choices
+from warpwright.service.dashboard.views.jobpage import (
+    SHOWN_CANDIDATES,
+    candidate_of,
+    job_detail,
+    sorted_candidates,
+    sources_of,
+)
+from warpwright.service.dashboard.views.overview import overview
+from warpwright.service.dashboard.views.plan import certificate_of
+from warpwright.service.dashboard.why import explain_for_job
+from warpwright.service.db import ReadSession
+from warpwright.service.errors import TooManyRequests
+from warpwright.service.jobs import service as jobs
+from warpwright.service.results.service import present_columns
+from warpwright.service.tokens.schemas import Scope
+from warpwright.solver.domain import HardwareProfile, PinError
+from warpwright.tuning.toolchain import StepFailed
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 ShownT = TypeVar("ShownT")

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs
 
 from fastapi import Depends, Request
 
-from service.errors import BadRequest
+from warpwright.service.errors import BadRequest
 
 __all__ = ["MAX_FIELDS", "Form", "FormDep"]
 

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
-from service.context import Context
-from service.dashboard.rendering import render
-from service.dashboard.views.overview import overview, signature
-from service.jobs.waiting import StreamCount
-from service.tokens.repository import is_active
+from warpwright.service.app_context import Context
+from warpwright.service.dashboard.rendering import render
+from warpwright.service.dashboard.views.overview import overview, signature
+from warpwright.service.jobs.waiting import StreamCount
+from warpwright.service.tokens.repository import is_active
 
 __all__ = ["overview_stream"]
 

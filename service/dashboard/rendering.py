@@ -15,12 +15,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.staticfiles import StaticFiles
 
-from service.candidates.words import proof_line, registers_of, structure_words
+from warpwright.service.candidates.sentences import proof_line, registers_of, structure_words
 
 __all__ = ["is_fragment", "page", "render", "static_files"]
 
 STATIC = Path(__file__).parent / "static"
-DRAWING = ("service.drawing", "static")
+DRAWING = ("warpwright.service.drawing", "static")
 """The palette and the timelines' script lie beside what draws them."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
@@ -72,7 +72,7 @@ def file_policy(scripts: Sequence[str]) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("service.dashboard"),
+        loader=PackageLoader("warpwright.service.dashboard"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

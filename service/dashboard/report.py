@@ -5,11 +5,11 @@ from importlib.metadata import PackageNotFoundError, version
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from service.context import Context, ContextDep
-from service.dashboard.access import Reader
-from service.dashboard.drawings import drawing_of
-from service.dashboard.rendering import render
-from service.dashboard.views.jobpage import job_detail, sorted_candidates, sources_of
+from warpwright.service.app_context import Context, ContextDep
+from warpwright.service.dashboard.access import Reader
+from warpwright.service.dashboard.drawings import drawing_of
+from warpwright.service.dashboard.rendering import render
+from warpwright.service.dashboard.views.jobpage import job_detail, sorted_candidates, sources_of
 
 __all__ = ["report_text", "router"]
 

@@ -8,10 +8,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse, Response
 from fastapi.routing import APIRoute
 
-from service.dashboard.access import LoginNeeded
-from service.dashboard.rendering import page
-from service.errors import BadRequest, status_of
-from solver.domain import WarpwrightError
+from warpwright.service.dashboard.access import LoginNeeded
+from warpwright.service.dashboard.rendering import page
+from warpwright.service.errors import BadRequest, status_of
+from warpwright.solver.domain import WarpwrightError
 
 __all__ = ["PageRoute"]
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from service.context import Context
-from service.dashboard.asked import kernel_of, patience, variant_of
+from warpwright.service.app_context import Context
+from warpwright.service.dashboard.variant_loader import kernel_of, patience, variant_of
 
 __all__ = ["explain_for_job"]
 

@@ -21,8 +21,8 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, Operationa
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
-from service.db.session import ReadSession, WriteSession
-from service.errors import Unavailable
+from warpwright.service.db.session import ReadSession, WriteSession
+from warpwright.service.errors import Unavailable
 
 __all__ = ["DATABASE_AWAY", "Database", "DatabaseBusy"]
 

@@ -16,9 +16,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DatabaseError
 
-import migrations
-from service.db.database import Database
-from service.errors import Unavailable
+from warpwright import migrations
+from warpwright.service.db.database import Database
+from warpwright.service.errors import Unavailable
 
 __all__ = [
     "DatabaseDamaged",

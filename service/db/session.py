@@ -1,6 +1,7 @@
 """Read and write sessions as different types: a function that takes a :class:`ReadSession` cannot write by accident.
 
-Neither has a public commit. Transactions begin and end in :class:`service.db.database.Database` only; repositories get a
+Neither has a public commit. Transactions begin and end in :class:`warpwright.service.db.database.Database` only;
+repositories get a
 session and never see its end.
 """
 
@@ -12,7 +13,7 @@ from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
-from service.db.base import Base
+from warpwright.service.db.base import Base
 
 __all__ = ["ReadSession", "WriteSession"]
 

@@ -3,10 +3,10 @@
 ``static/`` holds the palette of all pages (``drawing.css``) and the zoom of timelines (``timeline.js``).
 """
 
-from service.drawing.memory import Block, MemoryMap, buffer_maps, memory_html, register_map, shared_map
-from service.drawing.pipes import loop_timeline
-from service.drawing.schedule import Drawn, block_timeline, draw_schedule, facts_of
-from service.drawing.timeline import Lane, Phase, Span, Timeline, timeline_svg
+from warpwright.service.drawing.memory import Block, MemoryMap, buffer_maps, memory_html, register_map, shared_map
+from warpwright.service.drawing.pipes import loop_timeline
+from warpwright.service.drawing.schedule import Drawn, block_timeline, draw_schedule, facts_of
+from warpwright.service.drawing.timeline import Lane, Phase, Span, Timeline, timeline_svg
 
 __all__ = [
     "Block",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from solver.domain import BufferSchedule, HardwareProfile, KernelGraph, Memory, ProfileError, WarpSchedule
+from warpwright.solver.domain import BufferSchedule, HardwareProfile, KernelGraph, Memory, ProfileError, WarpSchedule
 
 __all__ = ["Block", "MemoryMap", "buffer_maps", "memory_html", "register_map", "shared_map"]
 

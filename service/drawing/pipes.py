@@ -7,9 +7,9 @@ guess: it is the scheduler call's own dependence that holds with equality (``sta
 import json
 from collections.abc import Mapping
 
-from service.drawing.timeline import Lane, Phase, Span, Timeline
-from solver.ascend.problem import LoopProblem, Problem, problem_from_call
-from solver.domain import ROOT, BufferSchedule, GraphError, KernelGraph, LoopSchedule, SchedulerCall
+from warpwright.service.drawing.timeline import Lane, Phase, Span, Timeline
+from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
+from warpwright.solver.domain import ROOT, BufferSchedule, GraphError, KernelGraph, LoopSchedule, SchedulerCall
 
 __all__ = ["loop_timeline"]
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from service.drawing.memory import MemoryMap, buffer_maps, register_map, shared_map
-from service.drawing.pipes import loop_timeline
-from service.drawing.timeline import Lane, Phase, Span, Timeline
-from solver.domain import ROOT, BufferSchedule, HardwareProfile, KernelGraph, Schedule, WarpSchedule
-from solver.simulate import Simulation, TimelineEvent, simulate
+from warpwright.service.drawing.memory import MemoryMap, buffer_maps, register_map, shared_map
+from warpwright.service.drawing.pipes import loop_timeline
+from warpwright.service.drawing.timeline import Lane, Phase, Span, Timeline
+from warpwright.solver.domain import ROOT, BufferSchedule, HardwareProfile, KernelGraph, Schedule, WarpSchedule
+from warpwright.solver.forecast import Simulation, TimelineEvent, simulate
 
 __all__ = ["Drawn", "block_timeline", "draw_schedule", "facts_of"]
 

@@ -5,12 +5,12 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.bodies import StrictRoute
-from service.context import ContextDep
-from service.db.migrate import require_head
-from service.errors import Unavailable
-from service.health.metrics import JobGauges
-from service.tokens.access import ReadCaller
+from warpwright.service.app_context import ContextDep
+from warpwright.service.db.migrate import require_head
+from warpwright.service.errors import Unavailable
+from warpwright.service.health.metrics import JobGauges
+from warpwright.service.strict_json import StrictRoute
+from warpwright.service.tokens.access import ReadCaller
 
 router = APIRouter(tags=["health"], route_class=StrictRoute)
 

@@ -8,10 +8,10 @@ from prometheus_client import Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from sqlalchemy import func, select
 
-from service.db import Database, ReadSession
-from service.db.base import now
-from service.db.models import Job, JobState, Worker
-from service.tuning import CandidateEnded, Event, PhaseEntered
+from warpwright.service.db import Database, ReadSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Job, JobState, Worker
+from warpwright.tuning import CandidateEnded, Event, PhaseEntered
 
 __all__ = ["ALIVE", "LOOKUPS", "EventCounter", "JobGauges"]
 

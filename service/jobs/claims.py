@@ -11,11 +11,11 @@ from datetime import timedelta
 from sqlalchemy import and_, func, or_, select, update
 from sqlalchemy.orm import aliased
 
-from service.db import ReadSession, WriteSession
-from service.db.base import now
-from service.db.models import Job, JobAttempt, JobState, Share
-from service.db.models.job import RUNNING
-from service.jobs import repository
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Job, JobAttempt, JobState, Share
+from warpwright.service.db.models.job import RUNNING
+from warpwright.service.jobs import repository
 
 __all__ = ["Claim", "LeaseLost", "blamed_attempts", "claim", "close_attempt", "held", "release", "renew"]
 

@@ -7,18 +7,18 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from service.bodies import StrictRoute
-from service.context import ContextDep
-from service.errors import BadRequest, TooManyRequests
-from service.jobs import repository, service, views
-from service.jobs.answer_now import answer_now
-from service.jobs.schemas import EventView, JobMode, JobState, JobSubmission, JobSummary, JobView
-from service.jobs.submit import submit
-from service.jobs.tell import tell
-from service.jobs.waiting import stream, wait_for_end
-from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
-from service.tokens.access import ReadCaller, TuneCaller, WorkCaller
-from service.tokens.schemas import Scope
+from warpwright.service.app_context import ContextDep
+from warpwright.service.errors import BadRequest, TooManyRequests
+from warpwright.service.jobs import repository, service, views
+from warpwright.service.jobs.import_results import tell
+from warpwright.service.jobs.schemas import EventView, JobMode, JobState, JobSubmission, JobSummary, JobView
+from warpwright.service.jobs.submit import submit
+from warpwright.service.jobs.synchronous_answer import answer_now
+from warpwright.service.jobs.waiting import stream, wait_for_end
+from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.strict_json import StrictRoute
+from warpwright.service.tokens.access import ReadCaller, TuneCaller, WorkCaller
+from warpwright.service.tokens.schemas import Scope
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
 

@@ -5,17 +5,17 @@ from dataclasses import asdict
 
 from sqlalchemy import select, update
 
-from service.artifacts import repository as artifact_rows
-from service.artifacts.store import ArtifactStore
-from service.bulletin import Bulletin
-from service.candidates import repository as candidate_rows
-from service.candidates.rows import apply, finite
-from service.db import Database, WriteSession
-from service.db.models import Candidate, Job, JobState, JobVariant
-from service.jobs import repository
-from service.jobs.claims import Claim, held
-from service.kernels import repository as kernel_rows
-from service.tuning import (
+from warpwright.service.artifacts import repository as artifact_rows
+from warpwright.service.artifacts.store import ArtifactStore
+from warpwright.service.candidates import repository as candidate_rows
+from warpwright.service.candidates.rows import apply, finite
+from warpwright.service.change_notifier import Bulletin
+from warpwright.service.db import Database, WriteSession
+from warpwright.service.db.models import Candidate, Job, JobState, JobVariant
+from warpwright.service.jobs import repository
+from warpwright.service.jobs.claims import Claim, held
+from warpwright.service.kernels import repository as kernel_rows
+from warpwright.tuning import (
     CandidateEnded,
     CandidateRecord,
     Event,
@@ -25,7 +25,7 @@ from service.tuning import (
     VariantRead,
     VariantReport,
 )
-from service.tuning.toolchain import Identity
+from warpwright.tuning.toolchain import Identity
 
 __all__ = ["Recorder"]
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Select, func, or_, select, update
 
-from service.db import ReadSession, WriteSession
-from service.db.base import now
-from service.db.models import Interest, Job, JobAttempt, JobEvent, JobSize, JobVariant, Profile, Share, Work
-from service.db.models.job import ACTIVE, RUNNING
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Interest, Job, JobAttempt, JobEvent, JobSize, JobVariant, Profile, Share, Work
+from warpwright.service.db.models.job import ACTIVE, RUNNING
 
 __all__ = [
     "active_count",

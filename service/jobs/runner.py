@@ -13,16 +13,16 @@ from datetime import timedelta
 
 import structlog
 
-from lowering.children import parallel_slots
-from service.artifacts.store import ArtifactsAway, ArtifactStore
-from service.bulletin import Bulletin
-from service.db import DATABASE_AWAY, Database
-from service.engines.local import COMPILE_MEMORY_BYTES
-from service.jobs import repository
-from service.jobs.claims import Claim, claim, renew
-from service.jobs.work import CANCELLED, LEASE, SHUTDOWN, Attempt
-from service.settings import Settings
-from service.tuning.toolchain import Toolchain
+from warpwright.service.artifacts.store import ArtifactsAway, ArtifactStore
+from warpwright.service.change_notifier import Bulletin
+from warpwright.service.db import DATABASE_AWAY, Database
+from warpwright.service.jobs import repository
+from warpwright.service.jobs.attempt import CANCELLED, LEASE, SHUTDOWN, Attempt
+from warpwright.service.jobs.claims import Claim, claim, renew
+from warpwright.service.settings import Settings
+from warpwright.tuning.children import parallel_slots
+from warpwright.tuning.task_runners.local import COMPILE_MEMORY_BYTES
+from warpwright.tuning.toolchain import Toolchain
 
 __all__ = ["Runner"]
 
@@ -151,7 +151,7 @@ class Runner:
             self._database.ping()
         except (*DATABASE_AWAY, ArtifactsAway) as error:
             return str(error)[:200]
-        return "" if self._toolchain.available() else "the task engine"
+        return "" if self._toolchain.available() else "the task runner"
 
     def _held(self) -> list[Claim]:
         with self._lock:

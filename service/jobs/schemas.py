@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
-from service.candidates.schemas import CandidateSummary
-from service.db.models import JobState
-from service.fields import Flag, Real, Whole, exactly_one
-from service.options import BuildOptionNames
-from service.tuning import Effort
+from warpwright.service.build_options import BuildOptionNames
+from warpwright.service.candidates.schemas import CandidateSummary
+from warpwright.service.db.models import JobState
+from warpwright.service.strict_types import Flag, Real, Whole, exactly_one
+from warpwright.tuning import Effort
 
 __all__ = [
     "AttemptView",

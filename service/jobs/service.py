@@ -2,14 +2,14 @@
 
 from sqlalchemy import update
 
-from service.context import Context
-from service.db import ReadSession, WriteSession
-from service.db.base import now
-from service.db.models import Interest, Job, JobState
-from service.db.models.job import ENDED
-from service.errors import Conflict, Forbidden, NotFound
-from service.jobs import repository, views
-from service.jobs.schemas import JobView
+from warpwright.service.app_context import Context
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Interest, Job, JobState
+from warpwright.service.db.models.job import ENDED
+from warpwright.service.errors import Conflict, Forbidden, NotFound
+from warpwright.service.jobs import repository, views
+from warpwright.service.jobs.schemas import JobView
 
 __all__ = ["cancel", "delete", "find", "get"]
 

@@ -11,24 +11,23 @@ from typing import Any
 
 from sqlalchemy import update
 
-from lowering.compile.options import build_options
-from service import telemetry
-from service.artifacts import repository as artifact_rows
-from service.context import Context
-from service.db import WriteSession
-from service.db.models import IdempotencyKey, Job, JobSize, JobState, JobVariant, Work
-from service.db.models.job import ACTIVE
-from service.errors import Conflict, InvalidRequest, TooLarge, TooManyRequests
-from service.jobs import repository
-from service.jobs.schemas import JobSubmission, VariantSubmission
-from service.kernels import repository as kernel_rows
-from service.kernels.service import ReadText, check_size, read_text
-from service.names import new_id
-from service.profiles import repository as profile_rows
-from service.profiles import service as profiles
-from service.tuning import TuneBudget
-from solver.domain import HardwareProfile, NotApplicable, Pins, digest_text, dump, load
-from solver.profiles import builtin_profiles
+from warpwright.lowering.compile.options import build_options
+from warpwright.service.app_context import Context
+from warpwright.service.artifacts import repository as artifact_rows
+from warpwright.service.db import WriteSession
+from warpwright.service.db.models import IdempotencyKey, Job, JobSize, JobState, JobVariant, Work
+from warpwright.service.db.models.job import ACTIVE
+from warpwright.service.errors import Conflict, InvalidRequest, TooLarge, TooManyRequests
+from warpwright.service.jobs import repository
+from warpwright.service.jobs.schemas import JobSubmission, VariantSubmission
+from warpwright.service.kernels import repository as kernel_rows
+from warpwright.service.kernels.service import ReadText, check_size, read_text
+from warpwright.service.names import new_id
+from warpwright.service.profiles import repository as profile_rows
+from warpwright.service.profiles import service as profiles
+from warpwright.solver.domain import HardwareProfile, NotApplicable, Pins, digest_text, dump, load
+from warpwright.solver.profiles import builtin_profiles
+from warpwright.tuning import TuneBudget, telemetry
 
 __all__ = ["Prepared", "Submitted", "prepare", "store", "submit"]
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from service.candidates import repository as candidate_rows
-from service.candidates.rows import record_of
-from service.candidates.views import summary as candidate_summary
-from service.db import ReadSession
-from service.db.models import Candidate, Job, JobEvent, JobSize, JobVariant
-from service.jobs import repository
-from service.jobs.schemas import (
+from warpwright.service.candidates import repository as candidate_rows
+from warpwright.service.candidates.rows import record_of
+from warpwright.service.candidates.views import summary as candidate_summary
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import Candidate, Job, JobEvent, JobSize, JobVariant
+from warpwright.service.jobs import repository
+from warpwright.service.jobs.schemas import (
     AttemptView,
     EventView,
     FailureView,
@@ -19,8 +19,8 @@ from service.jobs.schemas import (
     RejectedView,
     VariantView,
 )
-from service.tuning import CandidateKind
-from service.tuning.ranking import best_of
+from warpwright.tuning import CandidateKind
+from warpwright.tuning.ranking import best_of
 
 __all__ = ["event_view", "summaries", "view"]
 

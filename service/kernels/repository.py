@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import select
 
-from service.db import ReadSession, WriteSession
-from service.db.models import Kernel, KernelText
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.models import Kernel, KernelText
 
 __all__ = ["known_texts", "names", "page", "remember"]
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import structlog
 
-from service.db import DATABASE_AWAY, Database, DatabaseBusy
-from service.errors import InvalidRequest, TooLarge, Unavailable
-from service.kernels import repository
-from service.tuning.toolchain import Patience, StepFailed, Stop, Toolchain
-from solver.domain import HardwareProfile, WarpwrightError, digest_text
+from warpwright.service.db import DATABASE_AWAY, Database, DatabaseBusy
+from warpwright.service.errors import InvalidRequest, TooLarge, Unavailable
+from warpwright.service.kernels import repository
+from warpwright.solver.domain import HardwareProfile, WarpwrightError, digest_text
+from warpwright.tuning.toolchain import Patience, StepFailed, Stop, Toolchain
 
 __all__ = ["ReadText", "check_size", "identify", "read_text"]
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from sqlalchemy import func, or_, select
 
-from service.db import ReadSession, WriteSession
-from service.db.base import now
-from service.db.models import Profile
-from solver.domain import HardwareProfile, dump
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Profile
+from warpwright.solver.domain import HardwareProfile, dump
 
 __all__ = ["by_digest", "newest_named", "one_a_family", "page", "remember"]
 

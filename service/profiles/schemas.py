@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.fields import exactly_one
+from warpwright.service.strict_types import exactly_one
 
 __all__ = ["ProfileSummary", "ProfileUpload", "ProfileView"]
 

@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from service.db import ReadSession, WriteSession
-from service.db.models import Profile
-from service.errors import InvalidRequest, NotFound
-from service.profiles import repository
-from solver.domain import HardwareProfile, load
-from solver.profiles import builtin_profile, builtin_profiles, parse_profile, profile_from_json
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.models import Profile
+from warpwright.service.errors import InvalidRequest, NotFound
+from warpwright.service.profiles import repository
+from warpwright.solver.domain import HardwareProfile, load
+from warpwright.solver.profiles import builtin_profile, builtin_profiles, parse_profile, profile_from_json
 
 __all__ = ["domain_profile", "find", "parse", "resolve", "seed"]
 

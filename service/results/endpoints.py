@@ -5,15 +5,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from service.bodies import StrictRoute
-from service.context import Context, ContextDep
-from service.health.metrics import LOOKUPS
-from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
-from service.profiles import service as profiles
-from service.results import repository, service
-from service.results.hot import HotLookup
-from service.results.refresh import present, refresh
-from service.results.schemas import (
+from warpwright.service.app_context import Context, ContextDep
+from warpwright.service.health.metrics import LOOKUPS
+from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.profiles import service as profiles
+from warpwright.service.results import repository, service
+from warpwright.service.results.lookup_cache import HotLookup
+from warpwright.service.results.refresh import present, refresh
+from warpwright.service.results.schemas import (
     LookupAnswer,
     LookupRequest,
     RefreshAnswer,
@@ -21,8 +20,9 @@ from service.results.schemas import (
     ResultView,
     StaleName,
 )
-from service.tokens.access import ReadCaller, TuneCaller, require
-from service.tokens.schemas import Scope
+from warpwright.service.strict_json import StrictRoute
+from warpwright.service.tokens.access import ReadCaller, TuneCaller, require
+from warpwright.service.tokens.schemas import Scope
 
 router = APIRouter(prefix="/v1", tags=["results"], route_class=StrictRoute)
 

@@ -2,20 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 
-from service.artifacts.store import ArtifactStore
-from service.context import Context
-from service.db import ReadSession
-from service.db.models import StoredResult
-from service.errors import Gone
-from service.jobs import repository as job_rows
-from service.jobs.schemas import JobSubmission, SizeSubmission, VariantSubmission
-from service.jobs.submit import submit
-from service.pages import decode_cursor, encode_cursor, page_of
-from service.profiles import repository as profile_rows
-from service.profiles import service as profiles
-from service.results import repository
-from service.results.schemas import RefreshAnswer, RefreshRequest
-from solver.domain import WarpwrightError
+from warpwright.service.app_context import Context
+from warpwright.service.artifacts.store import ArtifactStore
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import StoredResult
+from warpwright.service.errors import Gone
+from warpwright.service.jobs import repository as job_rows
+from warpwright.service.jobs.schemas import JobSubmission, SizeSubmission, VariantSubmission
+from warpwright.service.jobs.submit import submit
+from warpwright.service.pages import decode_cursor, encode_cursor, page_of
+from warpwright.service.profiles import repository as profile_rows
+from warpwright.service.profiles import service as profiles
+from warpwright.service.results import repository
+from warpwright.service.results.schemas import RefreshAnswer, RefreshRequest
+from warpwright.solver.domain import WarpwrightError
 
 __all__ = ["present", "refresh"]
 

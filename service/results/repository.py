@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy import and_, case, literal, or_, select, update
 
-from service.db import ReadSession, WriteSession
-from service.db.base import now
-from service.db.models import StoredResult
-from solver.domain import Fingerprint
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import StoredResult
+from warpwright.solver.domain import Fingerprint
 
 __all__ = ["COLUMNS", "by_key", "fingerprint_of", "keep_better", "nearest", "page", "relaxed"]
 

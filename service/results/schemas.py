@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.fields import Flag, Whole, exactly_one
-from service.options import BuildOptionNames
+from warpwright.service.build_options import BuildOptionNames
+from warpwright.service.strict_types import Flag, Whole, exactly_one
 
 __all__ = [
     "COLUMN_NAMES",

@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from lowering.compile.options import build_options, column_of
-from service.context import Context
-from service.db import ReadSession
-from service.db.models import StoredResult
-from service.errors import InvalidRequest
-from service.kernels.service import check_size, identify
-from service.profiles import service as profiles
-from service.results import repository
-from service.results.schemas import LookupAnswer, LookupRequest, NearEntry, ResultView
-from service.results.store import family_hash
-from solver.domain import Fingerprint, HardwareProfile, Pins, digest_text, dumps, load
+from warpwright.lowering.compile.options import build_options, column_of
+from warpwright.service.app_context import Context
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import StoredResult
+from warpwright.service.errors import InvalidRequest
+from warpwright.service.kernels.service import check_size, identify
+from warpwright.service.profiles import service as profiles
+from warpwright.service.results import repository
+from warpwright.service.results.schemas import LookupAnswer, LookupRequest, NearEntry, ResultView
+from warpwright.service.results.store import family_hash
+from warpwright.solver.domain import Fingerprint, HardwareProfile, Pins, digest_text, dumps, load
 
 __all__ = ["EMPTY_PINS", "find", "lookup", "present_columns", "view", "wanted"]
 

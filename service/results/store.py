@@ -4,17 +4,17 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from lowering.compile.options import column_of
-from service.candidates import repository as candidate_rows
-from service.candidates.rows import record_of
-from service.db import WriteSession
-from service.db.base import now
-from service.db.models import Candidate, Job
-from service.results import repository
-from service.tuning import CandidateRecord, Outcome
-from service.tuning.ranking import best_of
-from service.tuning.toolchain import Identity
-from solver.domain import Fingerprint, digest_text
+from warpwright.lowering.compile.options import column_of
+from warpwright.service.candidates import repository as candidate_rows
+from warpwright.service.candidates.rows import record_of
+from warpwright.service.db import WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Candidate, Job
+from warpwright.service.results import repository
+from warpwright.solver.domain import Fingerprint, digest_text
+from warpwright.tuning import CandidateRecord, Outcome
+from warpwright.tuning.ranking import best_of
+from warpwright.tuning.toolchain import Identity
 
 __all__ = ["SCHEMA", "answer_of", "family_hash", "remember"]
 

@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
-from service.bodies import StrictRoute
-from service.context import ContextDep
-from service.solve import service
-from service.solve.schemas import SolveAnswer, SolveRequest
-from service.tokens.access import TuneCaller
+from warpwright.service.app_context import ContextDep
+from warpwright.service.solve import service
+from warpwright.service.solve.schemas import SolveAnswer, SolveRequest
+from warpwright.service.strict_json import StrictRoute
+from warpwright.service.tokens.access import TuneCaller
 
 router = APIRouter(prefix="/v1/solve", tags=["solve"], route_class=StrictRoute)
 

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.fields import Real, Whole
+from warpwright.service.strict_types import Real, Whole
 
 __all__ = ["SolveAnswer", "SolveRequest"]
 

@@ -3,14 +3,14 @@
 import time
 from dataclasses import asdict
 
-from service.context import Context
-from service.errors import InvalidRequest, Unavailable
-from service.kernels.service import check_size
-from service.profiles import service as profiles
-from service.solve.schemas import SolveAnswer, SolveRequest
-from service.tuning import Outcome
-from service.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
-from solver.domain import HardwareProfile, Infeasible, Pins, Unknown, Verdict, dump, load
+from warpwright.service.app_context import Context
+from warpwright.service.errors import InvalidRequest, Unavailable
+from warpwright.service.kernels.service import check_size
+from warpwright.service.profiles import service as profiles
+from warpwright.service.solve.schemas import SolveAnswer, SolveRequest
+from warpwright.solver.domain import HardwareProfile, Infeasible, Pins, Unknown, Verdict, dump, load
+from warpwright.tuning import Outcome
+from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
 
 __all__ = ["solve"]
 

@@ -93,7 +93,7 @@ class TemporaryFarm:
         visibility_seconds: int = 3,
         service_url: str = "",
         heartbeat_seconds: float = 3.0,
-        preload: Sequence[str] = ("service.workers.celery_worker",),
+        preload: Sequence[str] = ("warpwright.tuning.workers.celery_worker",),
         log: str = "",
         environment: Mapping[str, str] | None = None,
     ) -> None:
@@ -200,8 +200,8 @@ def _die_with_parent() -> None:
 
 
 def _work(broker_url: str, name: str, options: Mapping[str, Any], log: str, environment: Mapping[str, str]) -> None:
-    from service.logs import configure
-    from service.workers.celery_worker import run_worker
+    from warpwright.service.logs import configure
+    from warpwright.tuning.workers.celery_worker import run_worker
 
     os.setpgrp()
     end_with_starter()

@@ -8,10 +8,10 @@ from types import TracebackType
 import httpx
 import uvicorn
 
-from service.app import create_app
-from service.context import Context
-from service.settings import Settings
-from service.tuning.toolchain import Toolchain
+from warpwright.service.app import create_app
+from warpwright.service.app_context import Context
+from warpwright.service.settings import Settings
+from warpwright.tuning.toolchain import Toolchain
 
 __all__ = ["RunningService"]
 

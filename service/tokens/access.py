@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
-from service.errors import Forbidden, Unauthorized
-from service.tokens.schemas import Scope
-from service.tokens.service import ANONYMOUS, Caller, TokenCheck
+from warpwright.service.errors import Forbidden, Unauthorized
+from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.service import ANONYMOUS, Caller, TokenCheck
 
 __all__ = ["AdminCaller", "Needs", "ReadCaller", "TuneCaller", "WorkCaller", "require"]
 

@@ -2,15 +2,15 @@
 
 from fastapi import APIRouter
 
-from service.bodies import StrictRoute
-from service.context import ContextDep
-from service.db import WriteSession
-from service.errors import NotFound
-from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
-from service.tokens import repository
-from service.tokens.access import AdminCaller
-from service.tokens.schemas import NewToken, TokenRequest, TokenView
-from service.tokens.service import create
+from warpwright.service.app_context import ContextDep
+from warpwright.service.db import WriteSession
+from warpwright.service.errors import NotFound
+from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.strict_json import StrictRoute
+from warpwright.service.tokens import repository
+from warpwright.service.tokens.access import AdminCaller
+from warpwright.service.tokens.schemas import NewToken, TokenRequest, TokenView
+from warpwright.service.tokens.service import create
 
 router = APIRouter(prefix="/v1/tokens", tags=["tokens"], route_class=StrictRoute)
 

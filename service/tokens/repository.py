@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import exists, func, select, update
 
-from service.db import ReadSession, WriteSession
-from service.db.base import now
-from service.db.models import Token
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Token
 
 __all__ = ["active_count", "all_tokens", "by_hash", "is_active", "revoke", "used"]
 

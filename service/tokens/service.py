@@ -7,13 +7,13 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
-from service.db import DATABASE_AWAY, Database, DatabaseBusy, WriteSession
-from service.db.base import now
-from service.db.models import Token
-from service.errors import Unauthorized
-from service.names import token_id
-from service.tokens import repository
-from service.tokens.schemas import Scope
+from warpwright.service.db import DATABASE_AWAY, Database, DatabaseBusy, WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Token
+from warpwright.service.errors import Unauthorized
+from warpwright.service.names import token_id
+from warpwright.service.tokens import repository
+from warpwright.service.tokens.schemas import Scope
 
 __all__ = ["ANONYMOUS", "Caller", "TokenCheck", "create"]
 

@@ -5,17 +5,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from service.bodies import StrictRoute
-from service.context import ContextDep
-from service.db import WriteSession
-from service.db.base import now
-from service.db.models import Worker
-from service.errors import NotFound
-from service.health.metrics import ALIVE
-from service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
-from service.tokens.access import AdminCaller, ReadCaller, WorkCaller
-from service.workers import repository
-from service.workers.schemas import WorkerReport, WorkerView
+from warpwright.service.app_context import ContextDep
+from warpwright.service.db import WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Worker
+from warpwright.service.errors import NotFound
+from warpwright.service.health.metrics import ALIVE
+from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.strict_json import StrictRoute
+from warpwright.service.tokens.access import AdminCaller, ReadCaller, WorkCaller
+from warpwright.service.workers import repository
+from warpwright.service.workers.schemas import WorkerReport, WorkerView
 
 router = APIRouter(prefix="/v1/workers", tags=["workers"], route_class=StrictRoute)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import delete, select, update
 
-from service.db import ReadSession, WriteSession
-from service.db.base import now
-from service.db.models import Worker
+from warpwright.service.db import ReadSession, WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Worker
 
 __all__ = ["beat", "forget_silent", "get", "page"]
 

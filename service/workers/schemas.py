@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-from service.fields import Flag, Real, Whole
+from warpwright.service.strict_types import Flag, Real, Whole
 
 __all__ = ["WorkerReport", "WorkerView"]
 

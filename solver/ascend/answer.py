@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from solver.ascend.problem import LoopProblem, Problem
+from warpwright.solver.ascend.problem import LoopProblem, Problem
 
 __all__ = ["Answer", "recomputed_versions"]
 

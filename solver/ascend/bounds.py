@@ -6,9 +6,9 @@ are two pipes on one HBM port). Recurrence bound: a cycle of dependences needs `
 cycle; Rau, 1994), with every version count at its largest.
 """
 
-from solver.ascend.network import Network
-from solver.ascend.problem import LoopProblem, Problem
-from solver.domain import Bound
+from warpwright.solver.ascend.network import Network
+from warpwright.solver.ascend.problem import LoopProblem, Problem
+from warpwright.solver.domain import Bound
 
 __all__ = ["clique_bound", "clique_tasks", "heaviest_clique", "issue_bound", "recurrence_bound"]
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy
 
-from solver.ascend.kernel_capacity import MemoryUse
-from solver.ascend.optimise import Limits
-from solver.ascend.problem import LoopProblem, Problem
-from solver.ascend.solve import CallResult
-from solver.domain import ROOT, Bound, Certificate, HardwareProfile, SchedulerCall, digest_text
+from warpwright.solver.ascend.kernel_capacity import MemoryUse
+from warpwright.solver.ascend.optimise import Limits
+from warpwright.solver.ascend.problem import LoopProblem, Problem
+from warpwright.solver.ascend.solve import CallResult
+from warpwright.solver.domain import ROOT, Bound, Certificate, HardwareProfile, SchedulerCall, digest_text
 
 __all__ = ["CONSTRAINT_SET", "certificate_of"]
 

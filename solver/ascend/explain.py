@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from solver.ascend.families import FAMILIES
-from solver.ascend.optimise import Limits
-from solver.ascend.problem import LoopProblem, Problem
-from solver.ascend.solve import solve_problem
-from solver.domain import ROOT, Conflict, SchedulerCall
+from warpwright.solver.ascend.families import FAMILIES
+from warpwright.solver.ascend.optimise import Limits
+from warpwright.solver.ascend.problem import LoopProblem, Problem
+from warpwright.solver.ascend.solve import solve_problem
+from warpwright.solver.domain import ROOT, Conflict, SchedulerCall
 
 __all__ = ["conflicts", "infeasible_call", "numbers"]
 

@@ -9,7 +9,7 @@ once: a plan below it cannot exist, whoever packs it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from solver.domain import Buffer, Conflict, HardwareProfile, KernelGraph, Memory, Violation
+from warpwright.solver.domain import Buffer, Conflict, HardwareProfile, KernelGraph, Memory, Violation
 
 __all__ = [
     "NAME",

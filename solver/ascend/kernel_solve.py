@@ -9,17 +9,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from solver.ascend import kernel_capacity
-from solver.ascend.certify import certificate_of
-from solver.ascend.explain import conflicts
-from solver.ascend.optimise import Limits
-from solver.ascend.pins import checked_pins, manual_pin, merged_pins
-from solver.ascend.problem import LoopProblem, Problem, problem_from_call
-from solver.ascend.sharing import within_kernel
-from solver.ascend.solve import CallResult, solve_problem
-from solver.ascend.verify import verify_buffers
-from solver.ascend.versions import buffer_versions
-from solver.domain import (
+from warpwright.solver.ascend import kernel_capacity
+from warpwright.solver.ascend.certify import certificate_of
+from warpwright.solver.ascend.explain import conflicts
+from warpwright.solver.ascend.optimise import Limits
+from warpwright.solver.ascend.pins import checked_pins, manual_pin, merged_pins
+from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
+from warpwright.solver.ascend.sharing import within_kernel
+from warpwright.solver.ascend.solve import CallResult, solve_problem
+from warpwright.solver.ascend.verify import verify_buffers
+from warpwright.solver.ascend.versions import buffer_versions
+from warpwright.solver.domain import (
     BufferPin,
     BufferSchedule,
     Conflict,
@@ -37,9 +37,9 @@ from solver.domain import (
     Unknown,
     Verdict,
 )
-from solver.explain.answer import Explanation
-from solver.explain.relaxations import Relaxation
-from solver.families.fact import Fact
+from warpwright.solver.explain.answer import Explanation
+from warpwright.solver.explain.relaxations import Relaxation
+from warpwright.solver.warp.families.fact import Fact
 
 __all__ = ["explain_graph", "solve_graph"]
 

@@ -1,4 +1,5 @@
-"""The same problem for CP-SAT and Z3: a network at one interval as a :class:`solver.model.Model`, and the levels over it.
+"""The same problem for CP-SAT and Z3: a network at one interval as a :class:`warpwright.solver.engines.model.Model`, and
+the levels over it.
 
 The model is a translation of the network that the exact search uses, family by family, so all engines have one feasible
 set. Propagation at the root gives the variables finite domains. A modular offset is one integer variable with coefficient
@@ -8,15 +9,15 @@ II; nothing else in the model multiplies.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from solver.ascend.bounds import clique_bound, clique_tasks, issue_bound
-from solver.ascend.families import build_network
-from solver.ascend.optimise import Limits, Optimum, least_by_bounds, length_bound, shortest, straight_network
-from solver.ascend.problem import LoopProblem, StraightProblem
-from solver.ascend.search import Choice, Meter, Plan, Search, State, WorkSpent
-from solver.ascend.symmetry import symmetry_arcs
-from solver.domain import Bound
-from solver.engines import Budget, Engine, EngineStatus, engine
-from solver.model import Model, Var, linear
+from warpwright.solver.ascend.bounds import clique_bound, clique_tasks, issue_bound
+from warpwright.solver.ascend.families import build_network
+from warpwright.solver.ascend.optimise import Limits, Optimum, least_by_bounds, length_bound, shortest, straight_network
+from warpwright.solver.ascend.problem import LoopProblem, StraightProblem
+from warpwright.solver.ascend.search import Choice, Meter, Plan, Search, State, WorkSpent
+from warpwright.solver.ascend.symmetry import symmetry_arcs
+from warpwright.solver.domain import Bound
+from warpwright.solver.engines import Budget, Engine, EngineStatus, engine
+from warpwright.solver.engines.model import Model, Var, linear
 
 __all__ = ["model_at", "optimise_straight_with_engine", "optimise_with_engine"]
 
@@ -119,7 +120,7 @@ def _ends(model: Model, search: Search, starts: list[Var]) -> tuple[Var, Var]:
 
 
 def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget) -> Optimum:
-    """Interval, bytes and length with an engine of :mod:`solver.engines`; bounds and bisection as in the exact search.
+    """Interval, bytes and length with an engine of :mod:`warpwright.solver.engines`; bounds and bisection as in the exact search.
 
     Cyclic orders are where linear propagation is weak, so a short exact search proposes them first: the engine then solves
     the difference constraints that they leave, and the whole model only where that does not reach the bounds. That an
@@ -176,7 +177,7 @@ def _hint(search: Search, state: State) -> Plan | None:
 
 
 def optimise_straight_with_engine(problem: StraightProblem, name: str, budget: Budget) -> Optimum:
-    """The makespan of a straight-line list with an engine of :mod:`solver.engines`."""
+    """The makespan of a straight-line list with an engine of :mod:`warpwright.solver.engines`."""
     network, horizon = straight_network(problem)
     search = Search(network, horizon)
     state = search.root(horizon)

@@ -1,7 +1,8 @@
 """Interval, then bytes, then schedule length: the levels of a loop, each closed with a proof where the work allows.
 
 Interval: start from the lower bounds. When propagation at the bound already fails, bisect on propagation alone (each
-failure excludes all smaller intervals, :mod:`solver.ascend.network`), then search; a feasible interval is improved at once
+failure excludes all smaller intervals, :mod:`warpwright.solver.ascend.network`), then search; a feasible interval is
+improved at once
 to the smallest at which the same choices still work. Bytes: the counts that propagation demands are tried first. Length:
 the longest path of the root is the bound. Straight-line lists are loops with an interval so long that nothing wraps.
 """
@@ -9,13 +10,13 @@ the longest path of the root is the bound. Straight-line lists are loops with an
 from dataclasses import dataclass
 from math import gcd
 
-from solver.ascend.bounds import clique_bound, clique_tasks, issue_bound, recurrence_bound
-from solver.ascend.families import build_network
-from solver.ascend.network import Arc, Network
-from solver.ascend.problem import LoopProblem, StraightProblem
-from solver.ascend.search import Meter, Plan, Search, State, WorkSpent
-from solver.ascend.symmetry import symmetry_arcs
-from solver.domain import Bound
+from warpwright.solver.ascend.bounds import clique_bound, clique_tasks, issue_bound, recurrence_bound
+from warpwright.solver.ascend.families import build_network
+from warpwright.solver.ascend.network import Arc, Network
+from warpwright.solver.ascend.problem import LoopProblem, StraightProblem
+from warpwright.solver.ascend.search import Meter, Plan, Search, State, WorkSpent
+from warpwright.solver.ascend.symmetry import symmetry_arcs
+from warpwright.solver.domain import Bound
 
 __all__ = [
     "Limits",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from solver.domain import BufferPin, PinError, Pins
+from warpwright.solver.domain import BufferPin, PinError, Pins
 
 __all__ = ["MODES", "UNLIMITED_SCOPES", "buffer_pin", "checked_pins", "manual_pin", "merged_pins", "opted_out"]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from solver.domain import DocumentError
+from warpwright.solver.domain import DocumentError
 
 __all__ = ["PIPE_BITS", "LoopProblem", "MemoryGroup", "Problem", "StraightProblem", "problem_from_call"]
 

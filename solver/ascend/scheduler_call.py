@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from solver.ascend.families import event_flags
-from solver.ascend.optimise import Limits
-from solver.ascend.problem import LoopProblem
-from solver.ascend.solve import CallResult, solve_call
-from solver.domain import DocumentError
+from warpwright.solver.ascend.families import event_flags
+from warpwright.solver.ascend.optimise import Limits
+from warpwright.solver.ascend.problem import LoopProblem
+from warpwright.solver.ascend.solve import CallResult, solve_call
+from warpwright.solver.domain import DocumentError
 
 __all__ = ["read_calls", "run", "solve_file"]
 

@@ -7,9 +7,9 @@ what it got; buffers proven never to be live with the scope's own are left out.
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from solver.ascend import kernel_capacity
-from solver.ascend.problem import LoopProblem, MemoryGroup
-from solver.domain import HardwareProfile, KernelGraph, Memory, SchedulerCall
+from warpwright.solver.ascend import kernel_capacity
+from warpwright.solver.ascend.problem import LoopProblem, MemoryGroup
+from warpwright.solver.domain import HardwareProfile, KernelGraph, Memory, SchedulerCall
 
 __all__ = ["GROUP_MEMORY", "within_kernel"]
 

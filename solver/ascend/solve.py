@@ -1,6 +1,7 @@
 """Answers to scheduler calls: solve, verify, and say what is proven.
 
-Engine ``exact`` (the default) is the search of :mod:`solver.ascend.search`; ``cpsat`` and ``z3`` are second opinions over
+Engine ``exact`` (the default) is the search of :mod:`warpwright.solver.ascend.search`; ``cpsat`` and ``z3`` are second
+opinions over
 the same constraints. Whatever the engine, an answer is checked by the families' plain arithmetic before it is returned.
 """
 
@@ -9,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from solver.ascend.answer import Answer, recomputed_versions
-from solver.ascend.families import check_answer
-from solver.ascend.optimise import Limits, Optimum, optimise_loop, optimise_straight
-from solver.ascend.problem import LoopProblem, Problem, problem_from_call
-from solver.domain import Bound, Violation, WarpwrightError
+from warpwright.solver.ascend.answer import Answer, recomputed_versions
+from warpwright.solver.ascend.families import check_answer
+from warpwright.solver.ascend.optimise import Limits, Optimum, optimise_loop, optimise_straight
+from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
+from warpwright.solver.domain import Bound, Violation, WarpwrightError
 
 __all__ = ["ENGINES", "CallResult", "UnverifiedAnswer", "solve_call", "solve_problem"]
 
@@ -49,7 +50,7 @@ class CallResult:
 
 
 def solve_call(call: Mapping[str, Any], *, engine: str = "exact", budget: Limits | None = None) -> CallResult:
-    """Solve one scheduler call given as JSON values (see :func:`solver.ascend.problem.problem_from_call`)."""
+    """Solve one scheduler call given as JSON values (see :func:`warpwright.solver.ascend.problem.problem_from_call`)."""
     return solve_problem(problem_from_call(call), engine=engine, budget=budget)
 
 
@@ -83,8 +84,8 @@ def _run(problem: Problem, engine: str, limits: Limits) -> Optimum:
         return (
             optimise_loop(problem, limits) if isinstance(problem, LoopProblem) else optimise_straight(problem, limits)
         )
-    from solver.ascend.modelled import optimise_straight_with_engine, optimise_with_engine
-    from solver.engines import Budget
+    from warpwright.solver.ascend.modelled import optimise_straight_with_engine, optimise_with_engine
+    from warpwright.solver.engines import Budget
 
     budget = Budget(work_limit=limits.interval // 6, wall_seconds=limits.interval / 3000)
     if isinstance(problem, LoopProblem):

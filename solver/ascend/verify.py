@@ -3,11 +3,18 @@
 import json
 from collections.abc import Mapping
 
-from solver.ascend import kernel_capacity
-from solver.ascend.answer import Answer
-from solver.ascend.families import check_answer
-from solver.ascend.problem import problem_from_call
-from solver.domain import BufferSchedule, HardwareProfile, KernelGraph, LoopSchedule, SchedulerCall, Violation
+from warpwright.solver.ascend import kernel_capacity
+from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.families import check_answer
+from warpwright.solver.ascend.problem import problem_from_call
+from warpwright.solver.domain import (
+    BufferSchedule,
+    HardwareProfile,
+    KernelGraph,
+    LoopSchedule,
+    SchedulerCall,
+    Violation,
+)
 
 __all__ = ["verify_answer", "verify_buffers"]
 

@@ -6,8 +6,8 @@ condition, or a loop nest that is not affine (TileLang 0.1.15 wheel, ``prepare_m
 
 from collections.abc import Mapping
 
-from solver.ascend.pins import opted_out
-from solver.domain import BufferPin, BufferVersions, ChosenBy, KernelGraph, Memory, ScopeKind, VersionMode
+from warpwright.solver.ascend.pins import opted_out
+from warpwright.solver.domain import BufferPin, BufferVersions, ChosenBy, KernelGraph, Memory, ScopeKind, VersionMode
 
 __all__ = ["buffer_versions", "override_warnings", "rule_mode"]
 

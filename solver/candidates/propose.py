@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from solver.candidates.result import Baseline, Candidate, Proposals, Rejected
-from solver.candidates.sketch import sketch
-from solver.candidates.structures import Space, Structure, space_of
-from solver.domain import (
+from warpwright.solver.candidates.result import Baseline, Candidate, Proposals, Rejected
+from warpwright.solver.candidates.sketch import sketch
+from warpwright.solver.candidates.structures import Space, Structure, space_of
+from warpwright.solver.domain import (
     Conflict,
     Feasible,
     GraphError,
@@ -28,14 +28,14 @@ from solver.domain import (
     digest_text,
     dumps,
 )
-from solver.engines import Budget
-from solver.problem import WarpProblem, close_problem
-from solver.simulate import BASELINES, Simulation, forecast_baseline, simulate
-from solver.simulate.machine import machine
-from solver.simulate.registers import role_registers
-from solver.solve import solve
-from solver.structure import structure_of
-from solver.verify import verify
+from warpwright.solver.engines import Budget
+from warpwright.solver.forecast import BASELINES, Simulation, forecast_baseline, simulate
+from warpwright.solver.forecast.machine import machine
+from warpwright.solver.forecast.registers import role_registers
+from warpwright.solver.warp.problem import WarpProblem, close_problem
+from warpwright.solver.warp.solve import solve
+from warpwright.solver.warp.structure import structure_of
+from warpwright.solver.warp.verify import verify
 
 __all__ = ["Variant", "propose", "propose_family"]
 

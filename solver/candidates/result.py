@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from solver.domain import Certificate, Infeasible, Unknown, WarpSchedule
-from solver.simulate import Simulation
+from warpwright.solver.domain import Certificate, Infeasible, Unknown, WarpSchedule
+from warpwright.solver.forecast import Simulation
 
 __all__ = ["Baseline", "Candidate", "Proposals", "Rejected"]
 

@@ -4,13 +4,13 @@ The search forecasts sketches by the dozen and asks the solver only for the stru
 runs what, and which buffers change hands, follow from the solver's own placement rule.
 """
 
-from solver.candidates.structures import Space, Structure
-from solver.channels import Channel, HandOff, together
-from solver.domain import ROOT, Pins, Pipeline, Role, WarpSchedule
-from solver.encoding import default_warps
-from solver.problem import CONSUMER, WarpProblem
-from solver.simulate.assemble import assemble
-from solver.structure import structure_of
+from warpwright.solver.candidates.structures import Space, Structure
+from warpwright.solver.domain import ROOT, Pins, Pipeline, Role, WarpSchedule
+from warpwright.solver.forecast.assemble import assemble
+from warpwright.solver.warp.buffer_channels import Channel, HandOff, together
+from warpwright.solver.warp.encoding import default_warps
+from warpwright.solver.warp.problem import CONSUMER, WarpProblem
+from warpwright.solver.warp.structure import structure_of
 
 __all__ = ["sketch"]
 

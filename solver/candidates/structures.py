@@ -7,7 +7,8 @@ each, how deep, who stores, how registers are split, whether iterations overlap 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from solver.domain import (
+from warpwright.solver.device.wgmma import WARPGROUP, partition
+from warpwright.solver.domain import (
     DepthPin,
     GemmShape,
     HardwareProfile,
@@ -19,8 +20,7 @@ from solver.domain import (
     RolePin,
     ScopeKind,
 )
-from solver.staying import LOADS
-from solver.wgmma import WARPGROUP, partition
+from warpwright.solver.warp.plain_copies import LOADS
 
 __all__ = ["Space", "Structure", "register_splits", "space_of"]
 
@@ -140,7 +140,9 @@ class Space:
 
 
 def space_of(graph: KernelGraph, plain: Collection[str] = ()) -> Space:
-    """The space of a kernel graph; ``plain`` names loads that no pipeline can take (:mod:`solver.staying`)."""
+    """The space of a kernel graph; ``plain`` names loads that no pipeline can take
+    (:mod:`warpwright.solver.warp.plain_copies`).
+    """
     loops = [scope for scope in graph.scopes if scope.kind is not ScopeKind.ROOT]
     loads = [op for op in graph.ops if op.kind in LOADS and op.id not in plain]
     loaded: dict[str, tuple[str, ...]] = {}

@@ -1,7 +1,7 @@
 """The domain model that all folders share: frozen values, integers for resources, units in names, enums stored by name."""
 
-from solver.domain.documents import dump, dumps, load, loads, schema_of
-from solver.domain.errors import (
+from warpwright.solver.domain.documents import dump, dumps, load, loads, schema_of
+from warpwright.solver.domain.errors import (
     DocumentError,
     ForeignCode,
     GraphError,
@@ -10,8 +10,8 @@ from solver.domain.errors import (
     ProfileError,
     WarpwrightError,
 )
-from solver.domain.identity import Fingerprint, digest_bytes, digest_text
-from solver.domain.kernel import (
+from warpwright.solver.domain.identity import Fingerprint, digest_bytes, digest_text
+from warpwright.solver.domain.kernel import (
     ROOT,
     Access,
     Buffer,
@@ -30,9 +30,9 @@ from solver.domain.kernel import (
     Unit,
     UnitUse,
 )
-from solver.domain.pins import BufferPin, DepthPin, Pins, PipelinePin, PlacementPin, RolePin, StagePin
-from solver.domain.profile import HardwareProfile, Origin, Quantity
-from solver.domain.schedule import (
+from warpwright.solver.domain.pins import BufferPin, DepthPin, Pins, PipelinePin, PlacementPin, RolePin, StagePin
+from warpwright.solver.domain.profile import HardwareProfile, Origin, Quantity
+from warpwright.solver.domain.schedule import (
     BufferSchedule,
     BufferVersions,
     ChosenBy,
@@ -49,7 +49,7 @@ from solver.domain.schedule import (
     VersionMode,
     WarpSchedule,
 )
-from solver.domain.verdict import (
+from warpwright.solver.domain.verdict import (
     Bound,
     Certificate,
     Conflict,

@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from solver.domain import identity, kernel, pins, profile, schedule, verdict
-from solver.domain.errors import DocumentError
+from warpwright.solver.domain import identity, kernel, pins, profile, schedule, verdict
+from warpwright.solver.domain.errors import DocumentError
 
 __all__ = ["dump", "dumps", "load", "loads", "schema_of"]
 

@@ -7,8 +7,8 @@ names. The frontend writes graphs, families and the simulator read them; nothing
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from solver.domain.errors import GraphError
-from solver.domain.pins import Pins
+from warpwright.solver.domain.errors import GraphError
+from warpwright.solver.domain.pins import Pins
 
 __all__ = [
     "ROOT",
@@ -264,7 +264,8 @@ class SchedulerCall:
     """Ascend: one closed scheduling problem of the kernel, as TileLang's AutoSchedule asks it.
 
     ``items`` are the scope's operations and child scopes in task order, ``buffers`` the buffers whose version count is free
-    in it, by index. ``arguments`` is the call's canonical JSON (:func:`solver.ascend.problem.problem_from_call`): lags,
+    in it, by index. ``arguments`` is the call's canonical JSON
+    (:func:`warpwright.solver.ascend.problem.problem_from_call`): lags,
     issue intervals, exclusions, owner exclusions, stage orders and what memory the scope's other buffers leave.
     """
 

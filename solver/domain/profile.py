@@ -7,8 +7,8 @@ and raises when a rule needs it; nothing is guessed.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from solver.domain.errors import ProfileError
-from solver.domain.kernel import TargetFamily
+from warpwright.solver.domain.errors import ProfileError
+from warpwright.solver.domain.kernel import TargetFamily
 
 __all__ = ["HardwareProfile", "Origin", "Quantity"]
 

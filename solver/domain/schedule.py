@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from solver.domain.errors import GraphError
+from warpwright.solver.domain.errors import GraphError
 
 __all__ = [
     "BufferSchedule",
@@ -89,7 +89,7 @@ class RoleBody:
 
 @dataclass(frozen=True, slots=True)
 class ScopeProgram:
-    """``T.WSScope``: per-role programs of one loop, or of the root (``solver.domain.ROOT``)."""
+    """``T.WSScope``: per-role programs of one loop, or of the root (``warpwright.solver.domain.ROOT``)."""
 
     scope: str
     bodies: tuple[RoleBody, ...]

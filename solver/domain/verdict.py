@@ -6,7 +6,7 @@ Unknown is never infeasible: only :class:`Infeasible` says that no schedule exis
 from dataclasses import dataclass
 from typing import Literal
 
-from solver.domain.schedule import BufferSchedule, WarpSchedule
+from warpwright.solver.domain.schedule import BufferSchedule, WarpSchedule
 
 __all__ = [
     "Bound",
@@ -46,7 +46,8 @@ class Bound:
 class Certificate:
     """Evidence stored beside a schedule. Times are in cycles of the profile's clock, work in the engine's own units.
 
-    ``verified`` is the verdict of :mod:`solver.verify` on this very schedule; ``digest`` fields identify what was solved.
+    ``verified`` is the verdict of :mod:`warpwright.solver.warp.verify` on this very schedule; ``digest`` fields identify
+    what was solved.
     """
 
     initiation_interval_cycles: int | None

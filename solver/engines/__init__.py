@@ -1,5 +1,5 @@
 """Constraint engines behind one port. Only this package imports Z3 or OR-Tools, and only inside the adapter modules."""
 
-from solver.engines.port import Budget, Engine, EngineResult, EngineStatus, engine, engine_names
+from warpwright.solver.engines.port import Budget, Engine, EngineResult, EngineStatus, engine, engine_names
 
 __all__ = ["Budget", "Engine", "EngineResult", "EngineStatus", "engine", "engine_names"]

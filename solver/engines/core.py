@@ -7,7 +7,7 @@ checks keep the family, so what comes out is always a core, and a minimal one wh
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from solver.model import Model
+from warpwright.solver.engines.model import Model
 
 __all__ = ["ALWAYS", "families_of", "minimise_core", "restricted"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import ortools
 from ortools.sat.python import cp_model
 
-from solver.engines.core import families_of, minimise_core, restricted
-from solver.engines.port import Budget, EngineResult, EngineStatus, OnSolution, evaluate, out_of_range
-from solver.model import Expr, Literal, Model
+from warpwright.solver.engines.core import families_of, minimise_core, restricted
+from warpwright.solver.engines.model import Expr, Literal, Model
+from warpwright.solver.engines.port import Budget, EngineResult, EngineStatus, OnSolution, evaluate, out_of_range
 
 __all__ = ["CpSatEngine"]
 
@@ -120,7 +120,7 @@ class CpSatEngine:
         *,
         on_solution: OnSolution | None = None,
     ) -> EngineResult:
-        """See :class:`solver.engines.port.Engine`."""
+        """See :class:`warpwright.solver.engines.port.Engine`."""
         reason = out_of_range(model)
         if reason:
             return EngineResult(EngineStatus.UNKNOWN, None, (), (), (), 0, f"model out of range: {reason}")

@@ -7,9 +7,9 @@ It shares no code with the other engines' libraries, which is its worth: three w
 import time
 from collections.abc import Iterator, Sequence
 
-from solver.engines.core import families_of, minimise_core, restricted
-from solver.engines.port import Budget, EngineResult, EngineStatus, OnSolution, evaluate, out_of_range
-from solver.model import Constraint, Expr, Literal, Model
+from warpwright.solver.engines.core import families_of, minimise_core, restricted
+from warpwright.solver.engines.model import Constraint, Expr, Literal, Model
+from warpwright.solver.engines.port import Budget, EngineResult, EngineStatus, OnSolution, evaluate, out_of_range
 
 __all__ = ["EnumerationEngine", "assignments"]
 
@@ -93,7 +93,7 @@ class EnumerationEngine:
         *,
         on_solution: OnSolution | None = None,
     ) -> EngineResult:
-        """See :class:`solver.engines.port.Engine`. A hint is not used."""
+        """See :class:`warpwright.solver.engines.port.Engine`. A hint is not used."""
         reason = out_of_range(model)
         if reason:
             return EngineResult(EngineStatus.UNKNOWN, None, (), (), (), 0, f"model out of range: {reason}")

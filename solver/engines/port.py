@@ -11,7 +11,7 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Protocol
 
-from solver.model import Constraint, Expr, Model
+from warpwright.solver.engines.model import Constraint, Expr, Model
 
 __all__ = [
     "Budget",
@@ -106,9 +106,9 @@ class Engine(Protocol):
 
 
 _ADAPTERS = {
-    "cpsat": "solver.engines.cpsat:CpSatEngine",
-    "z3": "solver.engines.z3:Z3Engine",
-    "enumerate": "solver.engines.enumerate:EnumerationEngine",
+    "cpsat": "warpwright.solver.engines.cpsat:CpSatEngine",
+    "z3": "warpwright.solver.engines.z3:Z3Engine",
+    "enumerate": "warpwright.solver.engines.enumerate:EnumerationEngine",
 }
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import z3
 
-from solver.engines.core import ALWAYS, families_of, minimise_core
-from solver.engines.port import Budget, EngineResult, EngineStatus, OnSolution, evaluate, out_of_range
-from solver.model import Constraint, Expr, Literal, Model, Var
+from warpwright.solver.engines.core import ALWAYS, families_of, minimise_core
+from warpwright.solver.engines.model import Constraint, Expr, Literal, Model, Var
+from warpwright.solver.engines.port import Budget, EngineResult, EngineStatus, OnSolution, evaluate, out_of_range
 
 __all__ = ["Z3Engine"]
 
@@ -148,7 +148,7 @@ class Z3Engine:
         *,
         on_solution: OnSolution | None = None,
     ) -> EngineResult:
-        """See :class:`solver.engines.port.Engine`. Z3 has no use for a hint."""
+        """See :class:`warpwright.solver.engines.port.Engine`. Z3 has no use for a hint."""
         reason = out_of_range(model)
         if reason:
             return EngineResult(EngineStatus.UNKNOWN, None, (), (), (), 0, f"model out of range: {reason}")

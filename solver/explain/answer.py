@@ -4,22 +4,22 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
-from solver.bounds import lower_bounds
-from solver.domain.kernel import KernelGraph, TargetFamily
-from solver.domain.pins import Pins
-from solver.domain.profile import HardwareProfile
-from solver.domain.schedule import WarpSchedule
-from solver.domain.verdict import Bound, Conflict, Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
-from solver.engines import Budget, EngineStatus
-from solver.engines import engine as engine_named
-from solver.explain.question import Question, parse
-from solver.explain.relaxations import Relaxation, relaxations
-from solver.explain.words import memory_sentence, ring_sentence
-from solver.families import FAMILIES
-from solver.families.fact import Fact
-from solver.problem import WarpProblem, close_problem
-from solver.reading import Reading
-from solver.solve import build_model, conflicts, solve, starting_point
+from warpwright.solver.domain.kernel import KernelGraph, TargetFamily
+from warpwright.solver.domain.pins import Pins
+from warpwright.solver.domain.profile import HardwareProfile
+from warpwright.solver.domain.schedule import WarpSchedule
+from warpwright.solver.domain.verdict import Bound, Conflict, Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
+from warpwright.solver.engines import Budget, EngineStatus
+from warpwright.solver.engines import engine as engine_named
+from warpwright.solver.explain.question import Question, parse
+from warpwright.solver.explain.relaxations import Relaxation, relaxations
+from warpwright.solver.explain.sentences import memory_sentence, ring_sentence
+from warpwright.solver.warp.bounds import lower_bounds
+from warpwright.solver.warp.families import FAMILIES
+from warpwright.solver.warp.families.fact import Fact
+from warpwright.solver.warp.problem import WarpProblem, close_problem
+from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.solve import build_model, conflicts, solve, starting_point
 
 SCHEMA = "warpwright.explanation/1"
 
@@ -80,7 +80,7 @@ def explain(
         PinError: ``why-unreadable`` and the codes of pins that name nothing here.
     """
     if graph.family is TargetFamily.ASCEND:
-        from solver.ascend.kernel_solve import explain_graph  # it answers in this module's Explanation
+        from warpwright.solver.ascend.kernel_solve import explain_graph  # it answers in this module's Explanation
 
         return explain_graph(graph, profile, why, pins=pins, engine=engine)
     return explain_problem(close_problem(graph, profile, pins), why, engine=engine, budget=budget)

@@ -7,15 +7,15 @@ pin, and last a smaller tile or a buffer less, which only the kernel's author ca
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from solver.domain.kernel import Buffer
-from solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin, StagePin
-from solver.engines import Budget, EngineStatus
-from solver.engines import engine as engine_named
-from solver.explain.question import Question
-from solver.families.shared_memory import aligned_bytes, shared_buffers
-from solver.problem import WarpProblem
-from solver.solve import build_model, starting_point
-from solver.structure import structure_of
+from warpwright.solver.domain.kernel import Buffer
+from warpwright.solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin, StagePin
+from warpwright.solver.engines import Budget, EngineStatus
+from warpwright.solver.engines import engine as engine_named
+from warpwright.solver.explain.question import Question
+from warpwright.solver.warp.families.shared_memory import aligned_bytes, shared_buffers
+from warpwright.solver.warp.problem import WarpProblem
+from warpwright.solver.warp.solve import build_model, starting_point
+from warpwright.solver.warp.structure import structure_of
 
 __all__ = ["Relaxation", "feasible", "relaxations"]
 

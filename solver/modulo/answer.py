@@ -5,14 +5,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from solver.domain.errors import DocumentError
-from solver.domain.identity import digest_text
-from solver.engines import Budget, engine_names
-from solver.modulo.document import problem_document, read_problem
-from solver.modulo.families import FAMILIES
-from solver.modulo.problem import ModuloProblem
-from solver.modulo.solve import ModuloAnswer, solve
-from solver.modulo.verify import verify
+from warpwright.solver.domain.errors import DocumentError
+from warpwright.solver.domain.identity import digest_text
+from warpwright.solver.engines import Budget, engine_names
+from warpwright.solver.modulo.document import problem_document, read_problem
+from warpwright.solver.modulo.families import FAMILIES
+from warpwright.solver.modulo.problem import ModuloProblem
+from warpwright.solver.modulo.solve import ModuloAnswer, solve
+from warpwright.solver.modulo.verify import verify
 
 __all__ = ["ANSWER_SCHEMA", "answer_document", "solve_file"]
 

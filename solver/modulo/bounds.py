@@ -6,8 +6,8 @@ ratio (latency over distance), found by bisection on the interval with Bellman-F
 
 from collections.abc import Iterable
 
-from solver.domain.verdict import Bound, Conflict
-from solver.modulo.problem import ModuloProblem, Op, Unit, Use
+from warpwright.solver.domain.verdict import Bound, Conflict
+from warpwright.solver.modulo.problem import ModuloProblem, Op, Unit, Use
 
 __all__ = ["impossible", "lower_bounds", "shortest_life"]
 

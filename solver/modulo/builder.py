@@ -3,11 +3,11 @@
 import time
 from typing import Protocol
 
-from solver.domain.verdict import Bound
-from solver.modulo.construct import construct
-from solver.modulo.problem import ModuloProblem, ModuloSchedule
-from solver.modulo.run import Run, checked
-from solver.modulo.size import joint_size
+from warpwright.solver.domain.verdict import Bound
+from warpwright.solver.modulo.construct import construct
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
+from warpwright.solver.modulo.run import Run, checked
+from warpwright.solver.modulo.size import joint_size
 
 __all__ = ["CONSTRUCTIVE", "VERSION", "Builder"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from solver.domain.errors import DocumentError
-from solver.modulo.problem import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, Wait
+from warpwright.solver.domain.errors import DocumentError
+from warpwright.solver.modulo.problem import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, Wait
 
 __all__ = ["MAX_DOCUMENT_BYTES", "PROBLEM_SCHEMA", "parse_problem", "problem_document", "read_problem"]
 

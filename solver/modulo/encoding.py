@@ -13,8 +13,8 @@ cycles as for shrunk ones (Twill, arXiv 2512.18134, section 4: one boolean a cyc
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from solver.model import Expr, Literal, Model, Var, linear
-from solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule, Op
+from warpwright.solver.engines.model import Expr, Literal, Model, Var, linear
+from warpwright.solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule, Op
 
 __all__ = ["DEFINITIONS", "Encoding", "Point", "pivot", "weighted"]
 

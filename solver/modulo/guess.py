@@ -7,10 +7,10 @@ lower bound under a guess is optimal for the whole problem; that a guess has non
 from collections.abc import Iterator
 from dataclasses import replace
 
-from solver.engines import Budget, Engine
-from solver.model import Literal, Model, linear
-from solver.modulo.bounds import shortest_life
-from solver.modulo.problem import Group, ModuloProblem, Op
+from warpwright.solver.engines import Budget, Engine
+from warpwright.solver.engines.model import Literal, Model, linear
+from warpwright.solver.modulo.bounds import shortest_life
+from warpwright.solver.modulo.problem import Group, ModuloProblem, Op
 
 __all__ = ["guesses"]
 

@@ -6,14 +6,14 @@ search, a guess of the groups or a probe that finds nothing says nothing.
 
 from dataclasses import dataclass, field
 
-from solver.domain.verdict import Bound
-from solver.engines import EngineResult, EngineStatus
-from solver.modulo.builder import Builder
-from solver.modulo.encoding import Encoding
-from solver.modulo.guess import guesses
-from solver.modulo.problem import ModuloProblem, ModuloSchedule
-from solver.modulo.run import Run, checked, encode
-from solver.modulo.size import LARGEST_MODEL, joint_size, with_groups_of
+from warpwright.solver.domain.verdict import Bound
+from warpwright.solver.engines import EngineResult, EngineStatus
+from warpwright.solver.modulo.builder import Builder
+from warpwright.solver.modulo.encoding import Encoding
+from warpwright.solver.modulo.guess import guesses
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
+from warpwright.solver.modulo.run import Run, checked, encode
+from warpwright.solver.modulo.size import LARGEST_MODEL, joint_size, with_groups_of
 
 __all__ = ["ARITHMETIC", "Least", "least_interval"]
 

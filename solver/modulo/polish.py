@@ -1,11 +1,11 @@
 """At a given interval: the shortest schedule, then the smallest memory peaks, then the fewest hand-offs between groups."""
 
-from solver.model import Expr, Literal
-from solver.modulo.encoding import Encoding, weighted
-from solver.modulo.families import memory
-from solver.modulo.problem import ModuloProblem, ModuloSchedule
-from solver.modulo.run import Run, checked, encode
-from solver.modulo.size import LARGEST_MODEL, joint_size
+from warpwright.solver.engines.model import Expr, Literal
+from warpwright.solver.modulo.encoding import Encoding, weighted
+from warpwright.solver.modulo.families import memory
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
+from warpwright.solver.modulo.run import Run, checked, encode
+from warpwright.solver.modulo.size import LARGEST_MODEL, joint_size
 
 __all__ = ["polish"]
 

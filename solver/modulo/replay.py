@@ -4,8 +4,8 @@ It shares no code with the families' closed forms. Every use, result and wait is
 by copy of the iterations, and each cell is compared with its limit.
 """
 
-from solver.domain.verdict import Violation
-from solver.modulo.problem import ModuloProblem, ModuloSchedule, Wait
+from warpwright.solver.domain.verdict import Violation
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule, Wait
 
 __all__ = ["replay"]
 

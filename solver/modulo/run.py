@@ -3,12 +3,12 @@
 import time
 from dataclasses import dataclass, field, replace
 
-from solver.engines import Budget, Engine, EngineResult
-from solver.model import Model
-from solver.modulo.encoding import DEFINITIONS, Encoding
-from solver.modulo.families import FAMILIES
-from solver.modulo.problem import ModuloProblem, ModuloSchedule
-from solver.modulo.verify import verify
+from warpwright.solver.engines import Budget, Engine, EngineResult
+from warpwright.solver.engines.model import Model
+from warpwright.solver.modulo.encoding import DEFINITIONS, Encoding
+from warpwright.solver.modulo.families import FAMILIES
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
+from warpwright.solver.modulo.verify import verify
 
 __all__ = ["Attempt", "Run", "UnverifiedScheduleError", "checked", "encode"]
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import combinations
 
-from solver.modulo.problem import ModuloProblem, ModuloSchedule
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
 
 __all__ = ["LARGEST_MODEL", "joint_size", "with_groups_of"]
 

@@ -14,14 +14,14 @@ out, so a problem without a schedule up to there has none. Every schedule is rep
 import time
 from dataclasses import dataclass, replace
 
-from solver.domain.verdict import Bound, Conflict
-from solver.engines import Budget, engine
-from solver.modulo.bounds import impossible, lower_bounds
-from solver.modulo.builder import CONSTRUCTIVE, VERSION
-from solver.modulo.least import ARITHMETIC, Least, least_interval
-from solver.modulo.polish import polish as polished
-from solver.modulo.problem import ModuloProblem, ModuloSchedule
-from solver.modulo.run import Attempt, Run, encode
+from warpwright.solver.domain.verdict import Bound, Conflict
+from warpwright.solver.engines import Budget, engine
+from warpwright.solver.modulo.bounds import impossible, lower_bounds
+from warpwright.solver.modulo.builder import CONSTRUCTIVE, VERSION
+from warpwright.solver.modulo.least import ARITHMETIC, Least, least_interval
+from warpwright.solver.modulo.polish import polish as polished
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
+from warpwright.solver.modulo.run import Attempt, Run, encode
 
 __all__ = ["ModuloAnswer", "longest_interval", "solve"]
 
@@ -34,7 +34,8 @@ class ModuloAnswer:
     the largest proven lower bound of the interval, ``bounds`` those found by arithmetic. ``length_proven`` says that no
     schedule of this interval is shorter.
 
-    ``engine`` is who found the interval: an engine, or ``constructive`` (:mod:`solver.modulo.construct`); without a schedule
+    ``engine`` is who found the interval: an engine, or ``constructive`` (:mod:`warpwright.solver.modulo.construct`);
+    without a schedule
     it is the engine that was asked. ``proven_by`` is what excludes smaller intervals, or any: ``arithmetic`` or an engine;
     empty when nothing is proven. ``polished_by`` is the engine that replaced the schedule by a better one of its interval.
     """
@@ -64,14 +65,14 @@ def solve(
     """The least interval of a problem, proven where the budget allows.
 
     Args:
-        problem: A checked problem (:func:`solver.modulo.document.parse_problem`).
+        problem: A checked problem (:func:`warpwright.solver.modulo.document.parse_problem`).
         engine_name: ``cpsat``, ``z3`` or ``enumerate``.
         budget: Work first, wall clock as the backstop; twice the same budget gives twice the same answer.
         polish: Also shorten the schedule and reduce its memory peaks and hand-offs at the interval found.
         constructive: Also search constructively; without it the engine finds every schedule itself.
 
     Raises:
-        solver.modulo.run.UnverifiedScheduleError: the engine's schedule failed the replay.
+        warpwright.solver.modulo.run.UnverifiedScheduleError: the engine's schedule failed the replay.
     """
     run = Run(engine(engine_name), budget or Budget())
     bounds = lower_bounds(problem)

@@ -1,7 +1,7 @@
 """Spans of absolute cycles counted modulo the interval: the closed form that the families' checks share.
 
 The number of copies of ``[start, end)`` that cover a cycle is a difference of two floor divisions; a peak can only be at
-some span's start, so only those cycles are looked at. :mod:`solver.modulo.replay` counts every cycle instead.
+some span's start, so only those cycles are looked at. :mod:`warpwright.solver.modulo.replay` counts every cycle instead.
 """
 
 from collections.abc import Sequence

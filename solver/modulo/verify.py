@@ -1,9 +1,9 @@
 """The verdict on a schedule without any engine: the families' closed forms and the replay of every cycle must both agree."""
 
-from solver.domain.verdict import Violation
-from solver.modulo.families import FAMILIES
-from solver.modulo.problem import ModuloProblem, ModuloSchedule
-from solver.modulo.replay import replay
+from warpwright.solver.domain.verdict import Violation
+from warpwright.solver.modulo.families import FAMILIES
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
+from warpwright.solver.modulo.replay import replay
 
 __all__ = ["verify"]
 

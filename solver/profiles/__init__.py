@@ -3,7 +3,7 @@
 Built-in devices are data files of this package; users send their own documents in the same form (``docs/profiles.md``).
 """
 
-from solver.profiles.loader import (
+from warpwright.solver.profiles.loader import (
     builtin_profile,
     builtin_profiles,
     check_profile,
@@ -12,7 +12,7 @@ from solver.profiles.loader import (
     profile_from_json,
     profile_to_json,
 )
-from solver.profiles.schema import Entry, Need, entries, entry_at
+from warpwright.solver.profiles.schema import Entry, Need, entries, entry_at
 
 __all__ = [
     "Entry",

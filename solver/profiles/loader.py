@@ -17,13 +17,13 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from solver.domain import documents
-from solver.domain.errors import ProfileError
-from solver.domain.identity import digest_text
-from solver.domain.kernel import TargetFamily
-from solver.domain.profile import HardwareProfile, Origin, Quantity
-from solver.profiles.rules import check_numbers
-from solver.profiles.schema import entries
+from warpwright.solver.domain import documents
+from warpwright.solver.domain.errors import ProfileError
+from warpwright.solver.domain.identity import digest_text
+from warpwright.solver.domain.kernel import TargetFamily
+from warpwright.solver.domain.profile import HardwareProfile, Origin, Quantity
+from warpwright.solver.profiles.rules import check_numbers
+from warpwright.solver.profiles.schema import entries
 
 __all__ = [
     "SCHEMA",
@@ -74,7 +74,7 @@ def builtin_profile(name: str) -> HardwareProfile:
     if name not in _BUILTIN:
         message = f"no built-in profile {name!r}; there are {', '.join(_BUILTIN)}"
         raise ProfileError(message, code="profile-unknown-name", place="/profile")
-    text = resources.files("solver.profiles").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
+    text = resources.files("warpwright.solver.profiles").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
     return parse_profile(text)
 
 
@@ -100,7 +100,7 @@ def parse_profile(text: str, *, name: str | None = None) -> HardwareProfile:
     """A profile from TOML text; ``name`` replaces the document's own.
 
     Raises:
-        ProfileError: with a stable code and the path of the number; see :mod:`solver.profiles.rules` for the codes of
+        ProfileError: with a stable code and the path of the number; see :mod:`warpwright.solver.profiles.rules` for the codes of
             the finished document, here ``profile-not-toml``, ``profile-too-large``, ``profile-schema``,
             ``profile-header``, ``profile-unknown-key``, ``profile-bare-number``, ``profile-missing-value``,
             ``profile-missing-unit``, ``profile-missing-origin``, ``profile-missing-source``, ``profile-wrong-origin``,

@@ -7,10 +7,10 @@ overflows a solver's integers, or a device without a register file.
 import math
 from collections.abc import Mapping
 
-from solver.domain.errors import ProfileError
-from solver.domain.kernel import TargetFamily
-from solver.domain.profile import HardwareProfile, Quantity
-from solver.profiles.schema import UNIT_LIMITS, WHOLE_UNITS, Need, entries, entry_at
+from warpwright.solver.domain.errors import ProfileError
+from warpwright.solver.domain.kernel import TargetFamily
+from warpwright.solver.domain.profile import HardwareProfile, Quantity
+from warpwright.solver.profiles.schema import UNIT_LIMITS, WHOLE_UNITS, Need, entries, entry_at
 
 __all__ = ["check_numbers", "check_quantity"]
 

@@ -1,6 +1,6 @@
 """The one list of numbers a hardware profile may hold: path, unit, meaning, and when a document must state it.
 
-Readers ask for a number by path and unit (:meth:`solver.domain.HardwareProfile.number`), so a name that is not in this
+Readers ask for a number by path and unit (:meth:`warpwright.solver.domain.HardwareProfile.number`), so a name that is not in this
 list can neither be written nor read. Adding a number is one line here and one leaf in each device's document.
 """
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
-from solver.domain.kernel import TargetFamily
+from warpwright.solver.domain.kernel import TargetFamily
 
 __all__ = ["UNIT_LIMITS", "WHOLE_UNITS", "Entry", "Need", "entries", "entry_at"]
 

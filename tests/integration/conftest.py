@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lowering.children import ChildPool, Limits, Reply, Returned
-from solver.domain import KernelGraph, dump, load
-from solver.profiles import load_profile
+from warpwright.solver.domain import KernelGraph, dump, load
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.children import ChildPool, Limits, Reply, Returned
 
 BUILDER = Path(__file__).parent / "frontend" / "build_corpus.py"
 LIMITS = Limits(wall_seconds=120)

@@ -10,8 +10,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from service.batches.schemas import BatchView
-from service.tuning.toolchain import Stop
 from warpwright.batch import batch_text
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
@@ -19,6 +17,8 @@ from warpwright.cli.inputs import profile_of, writable_file
 from warpwright.cli.tune import effort_of, stoppable
 from warpwright.client import Client
 from warpwright.errors import ServerUnreachable
+from warpwright.service.batches.schemas import BatchView
+from warpwright.tuning.toolchain import Stop
 
 __all__ = ["BatchOptions", "run_batch", "watch"]
 

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lowering.bundle import measure_bundle, pack, read_results
-from lowering.measure.result import Measured
-from solver.domain.errors import WarpwrightError
 from warpwright.bundles import contents_of
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
@@ -17,8 +14,11 @@ from warpwright.cli.inputs import build_options_of, kernel_of, profile_of, read_
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.tune import stoppable
 from warpwright.client import Client
+from warpwright.lowering.measure.result import Measured
 from warpwright.remote import result_of_job, submission_of, tune_there
 from warpwright.result import Result
+from warpwright.solver.domain.errors import WarpwrightError
+from warpwright.tuning.bundle import measure_bundle, pack, read_results
 
 __all__ = ["BundleOptions", "run_bundle", "run_measure", "run_tell"]
 

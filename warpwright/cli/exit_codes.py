@@ -2,8 +2,8 @@
 
 from enum import IntEnum
 
-from solver.domain.errors import NotApplicable, WarpwrightError
 from warpwright.errors import LockError, ServerError, ServerUnreachable
+from warpwright.solver.domain.errors import NotApplicable, WarpwrightError
 
 __all__ = ["ExitCode", "exit_code_of"]
 

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 import structlog
 
-from service.logs import configure
-from solver.domain.errors import WarpwrightError
 from warpwright.cli.exit_codes import ExitCode, exit_code_of
+from warpwright.service.logs import configure
+from warpwright.solver.domain.errors import WarpwrightError
 
 __all__ = ["in_the_foreground", "report_failure", "report_usage"]
 

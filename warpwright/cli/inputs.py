@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lowering.children import ChildPool
-from lowering.compile.options import build_options
-from solver.domain import HardwareProfile, Infeasible, Pins, Schedule, Unknown, Verdict, documents
-from solver.domain.errors import DocumentError
 from warpwright.kernel_file import KernelFile, parse_setting, read_kernel_file
+from warpwright.lowering.compile.options import build_options
+from warpwright.solver.domain import HardwareProfile, Infeasible, Pins, Schedule, Unknown, Verdict, documents
+from warpwright.solver.domain.errors import DocumentError
+from warpwright.tuning.children import ChildPool
 
 __all__ = [
     "build_options_of",
@@ -33,7 +33,7 @@ def profile_of(name_or_path: str) -> HardwareProfile:
     Raises:
         ProfileError: no such profile, or the document lacks a number, a unit or a source.
     """
-    from solver.profiles import load_profile
+    from warpwright.solver.profiles import load_profile
 
     return load_profile(name_or_path)
 

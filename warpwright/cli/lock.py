@@ -4,7 +4,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from solver.domain import HardwareProfile
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import (
@@ -31,6 +30,7 @@ from warpwright.lock import (
 )
 from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
+from warpwright.solver.domain import HardwareProfile
 
 __all__ = ["LockOptions", "run_build", "run_lock"]
 

@@ -6,10 +6,10 @@ import sys
 from rich.table import Table
 from rich.text import Text
 
-from solver.domain import HardwareProfile, documents
-from solver.profiles import builtin_profiles, load_profile
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.render import console
+from warpwright.solver.domain import HardwareProfile, documents
+from warpwright.solver.profiles import builtin_profiles, load_profile
 
 __all__ = ["run_profiles"]
 

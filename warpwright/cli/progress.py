@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from service.jobs.schemas import EventView
+from warpwright.service.jobs.schemas import EventView
 
 __all__ = ["TuningProgress"]
 

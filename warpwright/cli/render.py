@@ -4,9 +4,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from solver.domain import BufferSchedule, Schedule, WarpSchedule
 from warpwright.result import Candidate, Result
-from warpwright.words import describe, microseconds, proof_line, registers_of, structure_words
+from warpwright.sentences import describe, microseconds, proof_line, registers_of, structure_words
+from warpwright.solver.domain import BufferSchedule, Schedule, WarpSchedule
 
 __all__ = ["console", "print_result", "print_schedule"]
 

@@ -9,11 +9,11 @@ from types import FrameType
 import structlog
 import uvicorn
 
-from service import telemetry
-from service.app import create_app
-from service.settings import Settings
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.failures import in_the_foreground
+from warpwright.service.app import create_app
+from warpwright.service.settings import Settings
+from warpwright.tuning import telemetry
 
 __all__ = ["run_serve"]
 

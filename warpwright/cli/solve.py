@@ -11,15 +11,24 @@ from pydantic import TypeAdapter
 from rich.table import Table
 from rich.text import Text
 
-from lowering.children import ChildPool
-from solver.domain import Feasible, HardwareProfile, Infeasible, Pins, ProvenOptimal, Unknown, Verdict, documents
-from solver.domain.errors import WarpwrightError
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import kernel_of, pins_of, profile_of
 from warpwright.cli.render import console, print_schedule
 from warpwright.kernel_file import KernelFile
+from warpwright.sentences import proof_line
+from warpwright.solver.domain import (
+    Feasible,
+    HardwareProfile,
+    Infeasible,
+    Pins,
+    ProvenOptimal,
+    Unknown,
+    Verdict,
+    documents,
+)
+from warpwright.solver.domain.errors import WarpwrightError
 from warpwright.solving import solve_kernel
-from warpwright.words import proof_line
+from warpwright.tuning.children import ChildPool
 
 __all__ = ["SolveOptions", "run_solve"]
 
@@ -92,8 +101,8 @@ def _print_verdict(name: str, profile: HardwareProfile, verdict: Verdict) -> Non
 def _explain(
     kernel: KernelFile, profile: HardwareProfile, pins: Pins, options: SolveOptions, pool: ChildPool
 ) -> ExitCode:
-    from solver.explain import Explanation, explain
     from warpwright.graphs import read_graph
+    from warpwright.solver.explain import Explanation, explain
 
     graph = read_graph(kernel.variants[0].ir, profile, pool=pool)
     found = explain(graph, profile, options.why, pins=pins, engine=options.engine or DEFAULT_ENGINE)
@@ -108,7 +117,7 @@ def _explain(
 
 
 def _solve_problem(path: Path, options: SolveOptions) -> ExitCode:
-    from solver.modulo import solve_file
+    from warpwright.solver.modulo import solve_file
 
     answer = solve_file(path, engine=options.engine or DEFAULT_ENGINE)
     if options.json:
@@ -140,7 +149,7 @@ def _print_modulo(answer: Mapping[str, Any]) -> None:
 
 
 def _solve_calls(path: Path, options: SolveOptions) -> ExitCode:
-    from solver.ascend.scheduler_call import run
+    from warpwright.solver.ascend.scheduler_call import run
 
     rows = run(path) if options.engine is None else run(path, engine=options.engine)
     if options.json or not sys.stdout.isatty():

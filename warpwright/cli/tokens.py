@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from rich.table import Table
 from rich.text import Text
 
-from service.db import Database
-from service.db.migrate import upgrade
-from service.settings import Settings
-from service.tokens import repository
-from service.tokens.schemas import Scope, TokenView
-from service.tokens.service import create
-from solver.domain.errors import WarpwrightError
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.render import console
+from warpwright.service.db import Database
+from warpwright.service.db.migrate import upgrade
+from warpwright.service.settings import Settings
+from warpwright.service.tokens import repository
+from warpwright.service.tokens.schemas import Scope, TokenView
+from warpwright.service.tokens.service import create
+from warpwright.solver.domain.errors import WarpwrightError
 
 __all__ = ["create_token", "list_tokens", "revoke_token"]
 

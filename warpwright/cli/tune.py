@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from service.tuning import Effort
-from service.tuning.toolchain import Stop
-from solver.domain.errors import WarpwrightError
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import build_options_of, kernel_of, pins_of, profile_of, writable_folder
@@ -20,6 +17,9 @@ from warpwright.cli.render import print_result
 from warpwright.output import write_result
 from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
+from warpwright.solver.domain.errors import WarpwrightError
+from warpwright.tuning import Effort
+from warpwright.tuning.toolchain import Stop
 
 LOCAL_POLL_SECONDS = 0.3
 REMOTE_POLL_SECONDS = 2.0

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from rich.text import Text
 
-from lowering.children import ChildPool
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import kernel_of, profile_of, schedule_of
 from warpwright.cli.render import console
 from warpwright.graphs import read_graph
 from warpwright.legality import violations_of
+from warpwright.tuning.children import ChildPool
 
 __all__ = ["VerifyOptions", "run_verify"]
 

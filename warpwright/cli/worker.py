@@ -2,10 +2,10 @@
 
 import os
 
-from service.settings import Settings
-from solver.domain.errors import WarpwrightError
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.failures import in_the_foreground
+from warpwright.service.settings import Settings
+from warpwright.solver.domain.errors import WarpwrightError
 
 __all__ = ["run_worker_command"]
 
@@ -19,8 +19,8 @@ def run_worker_command(capabilities: str | None, slots: int, name: str, broker: 
         WarpwrightError: ``extra-missing`` without the extra ``cluster``.
     """
     try:
-        from service.engines.queues import QUEUES
-        from service.workers.celery_worker import run_worker
+        from warpwright.tuning.task_runners.queues import QUEUES
+        from warpwright.tuning.workers.celery_worker import run_worker
     except ModuleNotFoundError as error:
         message = f"a worker needs the extra 'cluster' (pip install 'warpwright[cluster]'): {error}"
         raise WarpwrightError(message, code="extra-missing") from error

@@ -6,10 +6,10 @@ import sys
 from rich.table import Table
 from rich.text import Text
 
-from service.workers.schemas import WorkerView
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.render import console
+from warpwright.service.workers.schemas import WorkerView
 
 __all__ = ["drain_worker", "list_workers"]
 

@@ -2,8 +2,8 @@
 
 from pydantic import ValidationError
 
-from service.jobs.schemas import EventView
 from warpwright.errors import foreign
+from warpwright.service.jobs.schemas import EventView
 
 __all__ = ["EventLines"]
 

@@ -7,19 +7,19 @@ from typing import Any, TypeVar
 
 import httpx
 
-from service.batches.schemas import BatchSummary, BatchView, ItemView
-from service.candidates.schemas import CandidateView
-from service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
-from service.pages import Page
-from service.profiles.schemas import ProfileSummary, ProfileUpload, ProfileView
-from service.results.schemas import LookupAnswer, LookupRequest, RefreshAnswer, RefreshRequest, ResultView
-from service.solve.schemas import SolveAnswer, SolveRequest
-from service.tokens.schemas import NewToken, TokenRequest, TokenView
-from service.workers.schemas import WorkerView
 from warpwright.client import calls
 from warpwright.client.calls import Call
 from warpwright.client.sse import EventLines
 from warpwright.client.transport import DELAYS, STREAM_TIMEOUT, Connection, answer_of, retry_delay, unreachable
+from warpwright.service.batches.schemas import BatchSummary, BatchView, ItemView
+from warpwright.service.candidates.schemas import CandidateView
+from warpwright.service.jobs.schemas import EventView, JobSubmission, JobSummary, JobView
+from warpwright.service.pages import Page
+from warpwright.service.profiles.schemas import ProfileSummary, ProfileUpload, ProfileView
+from warpwright.service.results.schemas import LookupAnswer, LookupRequest, RefreshAnswer, RefreshRequest, ResultView
+from warpwright.service.solve.schemas import SolveAnswer, SolveRequest
+from warpwright.service.tokens.schemas import NewToken, TokenRequest, TokenView
+from warpwright.service.workers.schemas import WorkerView
 
 __all__ = ["Client"]
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lowering.children import ChildPool, Limits, Returned
-from solver.domain import HardwareProfile, WarpSchedule, digest_text, documents
-from solver.profiles import load_profile
 from warpwright.errors import LockError
 from warpwright.graphs import read_kernel, reply_error
 from warpwright.kernel_file import KernelFile, KernelVariant, read_kernel_file
 from warpwright.legality import violations_of
 from warpwright.lock.document import LockEntry, read_lock
 from warpwright.lock.exclusive import alone_in
+from warpwright.solver.domain import HardwareProfile, WarpSchedule, digest_text, documents
+from warpwright.solver.profiles import load_profile
 from warpwright.toolchains import tilelang_version
+from warpwright.tuning.children import ChildPool, Limits, Returned
 
 __all__ = ["BuiltKernel", "build_locked", "check_entry", "check_toolchain", "folder_names"]
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from solver.domain import Certificate, DocumentError, Schedule, digest_text, documents
 from warpwright.errors import LockError
 from warpwright.lock.exclusive import alone_in
+from warpwright.solver.domain import Certificate, DocumentError, Schedule, digest_text, documents
 
 __all__ = ["LOCK_NAME", "LockEntry", "merged", "read_lock", "update_lock", "write_lock"]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from solver.domain import HardwareProfile, digest_bytes
 from warpwright.errors import LockError
 from warpwright.graphs import read_kernel
 from warpwright.kernel_file import KernelFile
 from warpwright.lock.document import LockEntry
 from warpwright.result import Result
+from warpwright.solver.domain import HardwareProfile, digest_bytes
 from warpwright.toolchains import tilelang_version
 
 __all__ = ["entry_of"]

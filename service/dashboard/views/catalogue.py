@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import and_, false, func, or_, select
 
-from service.dashboard.views.rows import JobRow, job_rows
-from service.db import ReadSession
-from service.db.models import Job, JobVariant, Kernel, Profile, StoredResult, Worker
-from service.errors import NotFound
-from solver.domain import HardwareProfile, load
+from warpwright.service.dashboard.views.rows import JobRow, job_rows
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import Job, JobVariant, Kernel, Profile, StoredResult, Worker
+from warpwright.service.errors import NotFound
+from warpwright.solver.domain import HardwareProfile, load
 
 __all__ = [
     "KernelPage",

@@ -3,13 +3,13 @@
 import difflib
 from dataclasses import dataclass
 
-from service.artifacts.store import ArtifactStore
-from service.candidates.words import registers_of
-from service.dashboard.views.jobpage import candidate_of
-from service.db import ReadSession
-from service.db.models import Candidate
-from service.errors import NotFound
-from service.jobs import service as jobs
+from warpwright.service.artifacts.store import ArtifactStore
+from warpwright.service.candidates.sentences import registers_of
+from warpwright.service.dashboard.views.jobpage import candidate_of
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import Candidate
+from warpwright.service.errors import NotFound
+from warpwright.service.jobs import service as jobs
 
 __all__ = ["Comparison", "Difference", "candidate_named", "compare"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from sqlalchemy import select
 
-from service.db import ReadSession
-from service.db.models import Candidate, Job
-from service.tuning import BASELINES
-from service.tuning.judged import VERDICT
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import Candidate, Job
+from warpwright.tuning import BASELINES
+from warpwright.tuning.verify_baselines import VERDICT
 
 __all__ = ["Case", "Contradiction", "Judged", "false_feasible", "false_infeasible"]
 

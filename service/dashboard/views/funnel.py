@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from service.db.models import Candidate
+from warpwright.service.db.models import Candidate
 
 __all__ = ["Complaint", "Funnel", "Loss", "complaints", "funnel"]
 

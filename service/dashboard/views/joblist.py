@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import or_, select
 
-from service.dashboard.views.rows import JobRow, job_rows
-from service.db import ReadSession
-from service.db.models import Job, JobState, Profile
+from warpwright.service.dashboard.views.rows import JobRow, job_rows
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import Job, JobState, Profile
 
 __all__ = ["JobFilter", "JobPage", "job_page", "profile_choices"]
 

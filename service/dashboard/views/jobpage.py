@@ -7,18 +7,18 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import load_only
 
-from service.artifacts.store import ArtifactStore
-from service.candidates import repository as candidate_rows
-from service.candidates.words import registers_of
-from service.dashboard.views.funnel import Complaint, Funnel, complaints, funnel
-from service.dashboard.views.plan import Plan, certificate_of, plan_of
-from service.dashboard.views.rows import JobRow, job_rows
-from service.db import ReadSession
-from service.db.models import Candidate, Job, JobAttempt, JobVariant
-from service.errors import NotFound
-from service.jobs import repository
-from service.jobs import service as jobs
-from solver.domain import Certificate
+from warpwright.service.artifacts.store import ArtifactStore
+from warpwright.service.candidates import repository as candidate_rows
+from warpwright.service.candidates.sentences import registers_of
+from warpwright.service.dashboard.views.funnel import Complaint, Funnel, complaints, funnel
+from warpwright.service.dashboard.views.plan import Plan, certificate_of, plan_of
+from warpwright.service.dashboard.views.rows import JobRow, job_rows
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import Candidate, Job, JobAttempt, JobVariant
+from warpwright.service.errors import NotFound
+from warpwright.service.jobs import repository
+from warpwright.service.jobs import service as jobs
+from warpwright.solver.domain import Certificate
 
 __all__ = ["SHOWN_CANDIDATES", "JobDetail", "candidate_of", "job_detail", "sorted_candidates", "sources_of"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy import select
 
-from service.candidates.words import structure_words
-from service.dashboard.views.contradictions import Contradiction, Judged, false_feasible, false_infeasible
-from service.db import ReadSession
-from service.db.models import Candidate, Job, JobState
-from solver.agreement import kendall_tau, top_fraction
+from warpwright.service.candidates.sentences import structure_words
+from warpwright.service.dashboard.views.contradictions import Contradiction, Judged, false_feasible, false_infeasible
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import Candidate, Job, JobState
+from warpwright.solver.forecast.rank_correlation import kendall_tau, top_fraction
 
 __all__ = ["Agreement", "Miss", "ModelPage", "model_page"]
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import func, select
 
-from service.dashboard.views.rows import JobRow, job_rows
-from service.db import ReadSession
-from service.db.models import Job, JobState, Worker
-from service.db.models.job import RUNNING
+from warpwright.service.dashboard.views.rows import JobRow, job_rows
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import Job, JobState, Worker
+from warpwright.service.db.models.job import RUNNING
 
 __all__ = ["Overview", "overview", "signature"]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from solver.domain import (
+from warpwright.solver.domain import (
     ROOT,
     BufferVersions,
     Certificate,

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from sqlalchemy import or_, select
 
-from service.db import ReadSession
-from service.db.models import Candidate, Job, Profile
-from service.db.models.job import ACTIVE
-from service.tuning import BASELINES
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import Candidate, Job, Profile
+from warpwright.service.db.models.job import ACTIVE
+from warpwright.tuning import BASELINES
 
 __all__ = ["JobRow", "job_rows"]
 

@@ -1,9 +1,9 @@
 """All ORM models, in one place, because they refer to each other and migrations need every one of them."""
 
-from service.db.models.artifact import Artifact
-from service.db.models.batch import Batch, BatchItem
-from service.db.models.candidate import Candidate, CandidateArtifact
-from service.db.models.job import (
+from warpwright.service.db.models.artifact import Artifact
+from warpwright.service.db.models.batch import Batch, BatchItem
+from warpwright.service.db.models.candidate import Candidate, CandidateArtifact
+from warpwright.service.db.models.job import (
     IdempotencyKey,
     Interest,
     Job,
@@ -15,11 +15,11 @@ from service.db.models.job import (
     Share,
     Work,
 )
-from service.db.models.kernel import Kernel, KernelText
-from service.db.models.profile import Profile
-from service.db.models.result import StoredResult
-from service.db.models.token import Token
-from service.db.models.worker import Worker
+from warpwright.service.db.models.kernel import Kernel, KernelText
+from warpwright.service.db.models.profile import Profile
+from warpwright.service.db.models.result import StoredResult
+from warpwright.service.db.models.token import Token
+from warpwright.service.db.models.worker import Worker
 
 __all__ = [
     "Artifact",

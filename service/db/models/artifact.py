@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from service.db.base import Base, now
+from warpwright.service.db.base import Base, now
 
 __all__ = ["Artifact"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from service.db.base import Base, now
+from warpwright.service.db.base import Base, now
 
 __all__ = [
     "ACTIVE",

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from service.db.base import Base, now
+from warpwright.service.db.base import Base, now
 
 __all__ = ["StoredResult"]
 

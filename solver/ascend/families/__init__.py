@@ -3,7 +3,8 @@
 Every family is a module with the same functions:
 
 ``build(problem, network)``
-    adds its constraints to a :class:`solver.ascend.network.Network`; one network feeds the exact search and, translated,
+    adds its constraints to a :class:`warpwright.solver.ascend.network.Network`; one network feeds the exact search and,
+    translated,
     CP-SAT and Z3, so that all engines see the same feasible set;
 ``check(problem, answer)``
     looks at a finished answer in plain arithmetic on start times, without the network: what the verifier runs;
@@ -13,8 +14,8 @@ Every family is a module with the same functions:
 
 from typing import Protocol
 
-from solver.ascend.answer import Answer
-from solver.ascend.families import (
+from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.families import (
     capacity,
     dependences,
     manual_stages,
@@ -24,9 +25,9 @@ from solver.ascend.families import (
     stage_order,
     versions,
 )
-from solver.ascend.network import Network
-from solver.ascend.problem import Problem
-from solver.domain import Violation
+from warpwright.solver.ascend.network import Network
+from warpwright.solver.ascend.problem import Problem
+from warpwright.solver.domain import Violation
 
 __all__ = ["FAMILIES", "Family", "build_network", "check_answer"]
 

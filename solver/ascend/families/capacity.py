@@ -1,13 +1,13 @@
 """Capacity of one call: in each scope the versions of the free buffers fit what the fixed ones leave.
 
 The limits of a call count the buffers its own loop touches; the whole kernel is checked by
-:mod:`solver.ascend.kernel_capacity`, over all loops and every buffer.
+:mod:`warpwright.solver.ascend.kernel_capacity`, over all loops and every buffer.
 """
 
-from solver.ascend.answer import Answer
-from solver.ascend.network import Capacity, Network
-from solver.ascend.problem import LoopProblem, Problem
-from solver.domain import Violation
+from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.network import Capacity, Network
+from warpwright.solver.ascend.problem import LoopProblem, Problem
+from warpwright.solver.domain import Violation
 
 __all__ = ["NAME", "build", "check", "explain"]
 

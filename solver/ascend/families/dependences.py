@@ -1,9 +1,9 @@
 """Dependences with a known distance: data, scalars, special registers, recurrences of one iteration or several."""
 
-from solver.ascend.answer import Answer
-from solver.ascend.network import Arc, Network
-from solver.ascend.problem import LoopProblem, Problem
-from solver.domain import Violation
+from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.network import Arc, Network
+from warpwright.solver.ascend.problem import LoopProblem, Problem
+from warpwright.solver.domain import Violation
 
 __all__ = ["NAME", "build", "check", "explain"]
 

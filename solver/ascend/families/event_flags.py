@@ -5,8 +5,8 @@ More than the profile's ``events.per_pipe_pair`` (8 on the 950) still lowers, bu
 anyway, since bytes are the second objective.
 """
 
-from solver.ascend.answer import Answer
-from solver.ascend.problem import PIPE_BITS, LoopProblem, Problem
+from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.problem import PIPE_BITS, LoopProblem, Problem
 
 __all__ = ["FLAGS_PER_PAIR", "NAME", "needed", "notes"]
 

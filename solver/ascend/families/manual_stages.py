@@ -4,10 +4,10 @@ TileLang 0.1.15 wheel, ``z3_scheduler.py:426-430``: ``k == stage`` for every tas
 are relative: TileLang subtracts the smallest before it uses the answer.
 """
 
-from solver.ascend.answer import Answer
-from solver.ascend.network import Network, PhaseOrder
-from solver.ascend.problem import LoopProblem, Problem
-from solver.domain import Violation
+from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.network import Network, PhaseOrder
+from warpwright.solver.ascend.problem import LoopProblem, Problem
+from warpwright.solver.domain import Violation
 
 __all__ = ["NAME", "build", "check", "explain"]
 

@@ -6,10 +6,10 @@ a nested loop carries the bits of all its tasks.
 
 from itertools import permutations
 
-from solver.ascend.answer import Answer
-from solver.ascend.network import Arc, Network
-from solver.ascend.problem import PIPE_BITS, LoopProblem, Problem
-from solver.domain import Violation
+from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.network import Arc, Network
+from warpwright.solver.ascend.problem import PIPE_BITS, LoopProblem, Problem
+from warpwright.solver.domain import Violation
 
 __all__ = ["NAME", "build", "check", "explain"]
 

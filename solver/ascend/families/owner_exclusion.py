@@ -4,11 +4,11 @@ Only phases count, not stages: owners exchange the same slot at their issue phas
 ``z3_scheduler.py:475-487``). Either may go first; the wrap-around hand-off is protected too.
 """
 
-from solver.ascend.answer import Answer
-from solver.ascend.families.pipe_exclusion import overlap
-from solver.ascend.network import Exclusion, Network
-from solver.ascend.problem import Problem
-from solver.domain import Violation
+from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.families.pipe_exclusion import overlap
+from warpwright.solver.ascend.network import Exclusion, Network
+from warpwright.solver.ascend.problem import Problem
+from warpwright.solver.domain import Violation
 
 __all__ = ["NAME", "build", "check", "explain"]
 

@@ -4,10 +4,10 @@ The resource of a pair may be a pipe (MTE1, MTE2, MTE3, Cube, Vector, Fixpipe) o
 caller has resolved that (TileLang 0.1.15 wheel, ``auto_schedule.cc:347-352``), so the pairs are taken as given.
 """
 
-from solver.ascend.answer import Answer
-from solver.ascend.network import Exclusion, Network
-from solver.ascend.problem import PIPE_BITS, LoopProblem, Problem
-from solver.domain import Violation
+from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.network import Exclusion, Network
+from warpwright.solver.ascend.problem import PIPE_BITS, LoopProblem, Problem
+from warpwright.solver.domain import Violation
 
 __all__ = ["NAME", "build", "check", "explain", "overlap"]
 

@@ -4,10 +4,10 @@
 ``enable_offset`` only.
 """
 
-from solver.ascend.answer import Answer
-from solver.ascend.network import Network, StageOrder
-from solver.ascend.problem import LoopProblem, Problem
-from solver.domain import Violation
+from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.network import Network, StageOrder
+from warpwright.solver.ascend.problem import LoopProblem, Problem
+from warpwright.solver.domain import Violation
 
 __all__ = ["NAME", "build", "check", "explain"]
 

@@ -4,10 +4,10 @@ A producer that runs k iterations ahead of its consumer needs k + 1 copies: the 
 schedule, never fitted down to the memory (bug case 95 of the field: a schedule that deadlocks for want of copies).
 """
 
-from solver.ascend.answer import Answer, recomputed_versions
-from solver.ascend.network import Network, VersionArc
-from solver.ascend.problem import LoopProblem, Problem
-from solver.domain import Violation
+from warpwright.solver.ascend.answer import Answer, recomputed_versions
+from warpwright.solver.ascend.network import Network, VersionArc
+from warpwright.solver.ascend.problem import LoopProblem, Problem
+from warpwright.solver.domain import Violation
 
 __all__ = ["NAME", "build", "check", "explain"]
 

@@ -3,7 +3,7 @@
 import heapq
 from random import Random
 
-from solver.modulo.construct.partial import Partial
+from warpwright.solver.modulo.construct.partial import Partial
 
 __all__ = ["Insertion"]
 

@@ -1,6 +1,6 @@
 """In which order the constructive search places operations: what is hard to place first, then its neighbours."""
 
-from solver.modulo.construct.shape import Shape
+from warpwright.solver.modulo.construct.shape import Shape
 
 __all__ = ["orders"]
 

@@ -6,11 +6,11 @@ to move when not, :meth:`Partial.victims` who must go so that it fits.
 
 from collections.abc import Collection, Iterator
 
-from solver.modulo.construct.placed import Placed
-from solver.modulo.construct.shape import Shape
-from solver.modulo.construct.spans import Lane, Life, covers, fits, peak
-from solver.modulo.construct.stores import Stores
-from solver.modulo.construct.waits import Waits
+from warpwright.solver.modulo.construct.placed import Placed
+from warpwright.solver.modulo.construct.shape import Shape
+from warpwright.solver.modulo.construct.spans import Lane, Life, covers, fits, peak
+from warpwright.solver.modulo.construct.stores import Stores
+from warpwright.solver.modulo.construct.waits import Waits
 
 __all__ = ["Partial"]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from solver.modulo.construct.shape import Shape
+from warpwright.solver.modulo.construct.shape import Shape
 
 __all__ = ["Placed"]
 

@@ -8,12 +8,12 @@ import time
 from math import inf
 from random import Random
 
-from solver.modulo.bounds import lower_bounds
-from solver.modulo.construct.insertion import Insertion
-from solver.modulo.construct.orders import orders
-from solver.modulo.construct.partial import Partial
-from solver.modulo.construct.shape import Shape, longest_paths, meets_itself
-from solver.modulo.problem import ModuloProblem, ModuloSchedule
+from warpwright.solver.modulo.bounds import lower_bounds
+from warpwright.solver.modulo.construct.insertion import Insertion
+from warpwright.solver.modulo.construct.orders import orders
+from warpwright.solver.modulo.construct.partial import Partial
+from warpwright.solver.modulo.construct.shape import Shape, longest_paths, meets_itself
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
 
 __all__ = ["construct"]
 

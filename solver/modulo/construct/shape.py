@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from solver.modulo.bounds import shortest_life
-from solver.modulo.construct.spans import peak
-from solver.modulo.problem import ModuloProblem, Wait
+from warpwright.solver.modulo.bounds import shortest_life
+from warpwright.solver.modulo.construct.spans import peak
+from warpwright.solver.modulo.problem import ModuloProblem, Wait
 
 __all__ = ["Link", "Shape", "longest_paths", "meets_itself"]
 

@@ -5,8 +5,8 @@ Stores are numbered: first the registers of each group, then the memories.
 
 from collections.abc import Collection
 
-from solver.modulo.construct.placed import Placed
-from solver.modulo.construct.spans import Life, covers, fits, peak
+from warpwright.solver.modulo.construct.placed import Placed
+from warpwright.solver.modulo.construct.spans import Life, covers, fits, peak
 
 __all__ = ["Stores"]
 

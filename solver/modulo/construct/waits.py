@@ -1,6 +1,6 @@
 """Waits in a partial schedule: no operation of a group executes at the moment at which another one of it blocks."""
 
-from solver.modulo.construct.placed import Placed
+from warpwright.solver.modulo.construct.placed import Placed
 
 __all__ = ["Waits"]
 

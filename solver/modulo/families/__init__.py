@@ -1,6 +1,6 @@
 """Constraint families of generic modulo problems: each module has ``FAMILY``, ``build``, ``check`` and ``explain``."""
 
-from solver.modulo.families import dependence, memory, placement, registers, units, waits
+from warpwright.solver.modulo.families import dependence, memory, placement, registers, units, waits
 
 __all__ = ["FAMILIES", "dependence", "memory", "placement", "registers", "units", "waits"]
 

@@ -3,10 +3,10 @@
 Crossing to another group adds the producer's spill cycles (Twill, arXiv 2512.18134, section 4.2: precedence and spills).
 """
 
-from solver.domain.verdict import Violation
-from solver.model import Literal
-from solver.modulo.encoding import Encoding
-from solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule
+from warpwright.solver.domain.verdict import Violation
+from warpwright.solver.engines.model import Literal
+from warpwright.solver.modulo.encoding import Encoding
+from warpwright.solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule
 
 __all__ = ["FAMILY", "build", "check", "explain"]
 

@@ -3,11 +3,11 @@
 (Twill, arXiv 2512.18134, section 4.2: liveness inside the solver, so that buffering depth follows from the schedule.)
 """
 
-from solver.domain.verdict import Violation
-from solver.model import Expr
-from solver.modulo.encoding import Encoding, weighted
-from solver.modulo.problem import ModuloProblem, ModuloSchedule, Op
-from solver.modulo.spans import Span, crowded, peak
+from warpwright.solver.domain.verdict import Violation
+from warpwright.solver.engines.model import Expr
+from warpwright.solver.modulo.encoding import Encoding, weighted
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule, Op
+from warpwright.solver.modulo.spans import Span, crowded, peak
 
 __all__ = ["FAMILY", "build", "check", "explain", "held"]
 

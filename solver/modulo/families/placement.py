@@ -6,10 +6,10 @@ equivalence between variable latency and the dedicated warp.)
 
 from itertools import pairwise
 
-from solver.domain.verdict import Violation
-from solver.model import Literal
-from solver.modulo.encoding import Encoding
-from solver.modulo.problem import Group, ModuloProblem, ModuloSchedule
+from warpwright.solver.domain.verdict import Violation
+from warpwright.solver.engines.model import Literal
+from warpwright.solver.modulo.encoding import Encoding
+from warpwright.solver.modulo.problem import Group, ModuloProblem, ModuloSchedule
 
 __all__ = ["FAMILY", "build", "check", "explain"]
 

@@ -3,11 +3,11 @@
 (Twill, arXiv 2512.18134, section 4.2: the sum of live registers over the operations of a warp, in every cycle.)
 """
 
-from solver.domain.verdict import Violation
-from solver.model import Expr, Literal, linear
-from solver.modulo.encoding import Encoding, weighted
-from solver.modulo.problem import ModuloProblem, ModuloSchedule, Op
-from solver.modulo.spans import Span, crowded, peak
+from warpwright.solver.domain.verdict import Violation
+from warpwright.solver.engines.model import Expr, Literal, linear
+from warpwright.solver.modulo.encoding import Encoding, weighted
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule, Op
+from warpwright.solver.modulo.spans import Span, crowded, peak
 
 __all__ = ["FAMILY", "build", "check", "explain"]
 

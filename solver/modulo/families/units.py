@@ -5,11 +5,11 @@
 
 from itertools import combinations
 
-from solver.domain.verdict import Violation
-from solver.model import Expr, Literal, linear
-from solver.modulo.encoding import Encoding, Point, pivot, weighted
-from solver.modulo.problem import ModuloProblem, ModuloSchedule, Op, Use
-from solver.modulo.spans import Span, crowded, peak
+from warpwright.solver.domain.verdict import Violation
+from warpwright.solver.engines.model import Expr, Literal, linear
+from warpwright.solver.modulo.encoding import Encoding, Point, pivot, weighted
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule, Op, Use
+from warpwright.solver.modulo.spans import Span, crowded, peak
 
 __all__ = ["FAMILY", "build", "check", "explain"]
 

@@ -4,11 +4,11 @@ A wait is due on an edge that always blocks, and on any edge that crosses groups
 no other operation of that warp issues in the ``cycles`` before a blocking wait).
 """
 
-from solver.domain.verdict import Violation
-from solver.model import Literal, linear
-from solver.modulo.encoding import Encoding
-from solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule, Op, Wait
-from solver.modulo.spans import Span, copies
+from warpwright.solver.domain.verdict import Violation
+from warpwright.solver.engines.model import Literal, linear
+from warpwright.solver.modulo.encoding import Encoding
+from warpwright.solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule, Op, Wait
+from warpwright.solver.modulo.spans import Span, copies
 
 __all__ = ["FAMILY", "build", "check", "explain"]
 

@@ -12,13 +12,13 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, s
 
 from benchmarks.kernels.graphs import gemm_graph
 from benchmarks.ranking import schedule_of
-from service.settings import Settings
-from service.testing import StandInToolchain, new_ir
-from service.testing.running import RunningService
-from service.tuning.request import TuneRequest
-from service.tuning.toolchain import KernelRead, Patience, Proposals
-from solver.domain import HardwareProfile, KernelGraph
 from tests.acceptance.service.jobs_over_http import finished
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.service.testing.running import RunningService
+from warpwright.solver.domain import HardwareProfile, KernelGraph
+from warpwright.tuning.request import TuneRequest
+from warpwright.tuning.toolchain import KernelRead, Patience, Proposals
 
 HOSTILE = '<script>document.title="owned"</script>\'"&'
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from service.testing import new_ir
 from tests.acceptance.dashboard.conftest import Shown, accessible, keep
+from warpwright.service.testing import new_ir
 
 pytestmark = pytest.mark.timeout(240)
 

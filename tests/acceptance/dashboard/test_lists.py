@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Dialog, Page, expect
 
-from service.settings import Settings
-from service.testing import StandInToolchain, new_ir
-from service.testing.running import RunningService
-from service.tuning.toolchain import Identity
-from solver.domain import HardwareProfile
 from tests.acceptance.dashboard.conftest import Shown, keep
 from tests.acceptance.service.jobs_over_http import finished, submit
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.service.testing.running import RunningService
+from warpwright.solver.domain import HardwareProfile
+from warpwright.tuning.toolchain import Identity
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -91,7 +91,7 @@ def test_a_stale_result_says_what_changed_and_an_unchanged_one_is_current(
 def test_a_job_with_more_candidates_than_rows_keeps_its_winner_and_counts_all(
     service: tuple[RunningService, Moving], opened: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.dashboard.endpoints.SHOWN_CANDIDATES", 4)
+    monkeypatch.setattr("warpwright.service.dashboard.endpoints.SHOWN_CANDIDATES", 4)
     running, _ = service
     job = finished(running.client, submit(running.client, new_ir(schedules=8))["id"])["id"]
     text = running.client.get(f"/jobs/{job}").text

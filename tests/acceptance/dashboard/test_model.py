@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from service.db import WriteSession
-from service.db.base import now
-from service.db.models import Candidate, Job, Profile
-from service.settings import Settings
-from service.testing import StandInToolchain
-from service.testing.running import RunningService
 from tests.acceptance.dashboard.conftest import accessible, keep
+from warpwright.service.db import WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Candidate, Job, Profile
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain
+from warpwright.service.testing.running import RunningService
 
 JOB = "job_planted"
 

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from service.settings import Settings
-from service.testing import StandInToolchain
-from service.testing.running import RunningService
 from tests.acceptance.dashboard.conftest import HOSTILE, Shown
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain
+from warpwright.service.testing.running import RunningService
 
 PAGES = (
     "/",
@@ -120,8 +120,8 @@ def test_errors_are_pages_with_the_code(shown: Shown) -> None:
 def test_jobs_are_deleted_from_the_list_but_not_by_another_sites_form(tmp_path_factory: pytest.TempPathFactory) -> None:
     settings = Settings(data=tmp_path_factory.mktemp("forms"), slow_artifact_sync=False)
     with RunningService(settings, toolchain=StandInToolchain()) as running:
-        from service.testing import new_ir
         from tests.acceptance.service.jobs_over_http import finished, submit
+        from warpwright.service.testing import new_ir
 
         options = {"build_options": ["flush_denormals"]}
         job = finished(running.client, submit(running.client, new_ir(schedules=1), **options)["id"])["id"]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from service.settings import Settings
-from service.testing import new_ir
 from tests.acceptance.dashboard.conftest import HOSTILE, DrawingToolchain, Shown, accessible, keep
 from warpwright.client import Client
 from warpwright.embedded import embedded_client
+from warpwright.service.settings import Settings
+from warpwright.service.testing import new_ir
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -142,7 +142,7 @@ def test_without_a_server_the_local_database_gives_the_same_file(tmp_path: Path)
     def client() -> Client:
         return embedded_client(settings, toolchain=DrawingToolchain(device=True))
 
-    from service.jobs.schemas import JobSubmission
+    from warpwright.service.jobs.schemas import JobSubmission
 
     with client() as first:
         job = first.submit(JobSubmission.model_validate({"ir": new_ir("drawn", schedules=2), "profile": "h200"}))

@@ -1,4 +1,4 @@
-"""A running service on the stand-in toolchain, on a database of its own, on every database and every task engine.
+"""A running service on the stand-in toolchain, on a database of its own, on every database and every task runner.
 
 Four backends: the stand-in inside the service on SQLite and on PostgreSQL, and the stand-in whose every step is a task, on the
 ``local`` engine (SQLite) and on Celery with a real Redis and worker processes (PostgreSQL), one of which is killed on the
@@ -15,21 +15,21 @@ from typing import Any
 import httpx
 import pytest
 
-from service.db import Database, WriteSession
-from service.db.migrate import upgrade
-from service.engines.farm import FarmDevices
-from service.engines.local import LocalEngine
-from service.settings import Settings
-from service.testing import StandInToolchain
-from service.testing.farm import TemporaryFarm
-from service.testing.on_engine import SIMULATED, StandInOnEngine
-from service.testing.postgresql import TemporaryPostgresql
-from service.testing.running import RunningService
-from service.tokens.schemas import Scope
-from service.tokens.service import create
-from service.tuning.children import ChildToolchain
-from service.tuning.devices import Devices
-from service.tuning.toolchain import Toolchain
+from warpwright.service.db import Database, WriteSession
+from warpwright.service.db.migrate import upgrade
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain
+from warpwright.service.testing.farm import TemporaryFarm
+from warpwright.service.testing.postgresql import TemporaryPostgresql
+from warpwright.service.testing.running import RunningService
+from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.service import create
+from warpwright.tuning.measure.devices import Devices
+from warpwright.tuning.supervised_toolchain import ChildToolchain
+from warpwright.tuning.task_runners.farm import FarmDevices
+from warpwright.tuning.task_runners.local import LocalRunner
+from warpwright.tuning.testing.on_runner import SIMULATED, StandInOnEngine
+from warpwright.tuning.toolchain import Toolchain
 
 Starter = Callable[..., RunningService]
 
@@ -119,7 +119,7 @@ def on_celery() -> None:
     """Asked for by tests that make sense with workers only (``pytest_generate_tests``)."""
 
 
-class SharedEngine(LocalEngine):
+class SharedRunner(LocalRunner):
     """Outlives the services of single tests: starting children anew for each would take longer than the tests."""
 
     def close(self) -> None:
@@ -127,11 +127,11 @@ class SharedEngine(LocalEngine):
 
 
 @pytest.fixture(scope="session")
-def local_engine() -> Iterator[LocalEngine]:
+def local_runner() -> Iterator[LocalRunner]:
     """Children of this machine for all services of this session."""
-    engine = SharedEngine(2, warm=False)
+    engine = SharedRunner(2, warm=False)
     yield engine
-    LocalEngine.close(engine)
+    LocalRunner.close(engine)
 
 
 @pytest.fixture
@@ -212,13 +212,13 @@ def _on_engine(
     devices: Sequence[dict[str, Any]] = (),
 ) -> RunningService:
     if backend.endswith("-local"):
-        local: LocalEngine = request.getfixturevalue("local_engine")
+        local: LocalRunner = request.getfixturevalue("local_runner")
         return RunningService(settings, toolchain=make(engine=local, devices=Devices(devices)))
-    from service.engines.celery import CeleryEngine
+    from warpwright.tuning.task_runners.celery import CeleryRunner
 
     farm: TemporaryFarm = request.getfixturevalue("farm")
     settings = replace(settings, broker_url=farm.broker_url)
-    engine = CeleryEngine(settings)
+    engine = CeleryRunner(settings)
     running = RunningService(settings, toolchain=make(engine=engine, devices=FarmDevices(engine, [])))
     engine.service_url = running.url
     return running

@@ -10,8 +10,8 @@ from typing import Any
 import schemathesis
 from hypothesis import strategies as st
 
-from service.openapi import PATH
-from service.testing import stand_in_ir
+from warpwright.service.openapi import PATH
+from warpwright.service.testing import stand_in_ir
 
 __all__ = ["KNOWN", "document"]
 

@@ -7,10 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from service.pages import encode_cursor
-from service.testing import stand_in_ir
-from solver.domain import dump
-from solver.profiles import builtin_profile
+from warpwright.service.pages import encode_cursor
+from warpwright.service.testing import stand_in_ir
+from warpwright.solver.domain import dump
+from warpwright.solver.profiles import builtin_profile
 
 
 def problem(response: httpx.Response, status: int, code: str) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.jobs.submit import prepare
-from service.testing import new_ir
+from warpwright.service.jobs.submit import prepare
+from warpwright.service.testing import new_ir
 
 
 def lines_of(*documents: dict[str, Any] | str) -> bytes:
@@ -127,7 +127,7 @@ def test_nothing_is_added_to_a_batch_that_was_cancelled_meanwhile(start: Any, mo
         client.post(f"/v1/batches/{batch['id']}:cancel")
         return prepare(context, submission, **options)
 
-    monkeypatch.setattr("service.batches.service.prepare", cancelled_first)
+    monkeypatch.setattr("warpwright.service.batches.service.prepare", cancelled_first)
     response = post(client, lines_of({"ir": new_ir()}))
     assert (response.status_code, response.json()["code"]) == (409, "batch-cancelled")
     assert client.get("/v1/jobs").json()["items"] == []

@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.testing import StandInToolchain, new_ir
 from tests.acceptance.service.jobs_over_http import candidates, finished, submit
+from warpwright.service.testing import StandInToolchain, new_ir
 
 FLUSHED = {"build_options": ["flush_denormals"]}
 

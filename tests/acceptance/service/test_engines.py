@@ -1,4 +1,4 @@
-"""What the task engines promise beyond the tests that run on all of them: machines that die, work that is not done twice.
+"""What the task runners promise beyond the tests that run on all of them: machines that die, work that is not done twice.
 
 Nothing here runs on the plain stand-in, which has no engine.
 """
@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
-from service.testing import StandInToolchain, new_ir
-from service.testing.farm import TemporaryFarm
 from tests.acceptance.service.jobs_over_http import candidates, finished, submit
+from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.service.testing.farm import TemporaryFarm
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from typing import Any
 import httpx
 from pydantic import JsonValue
 
-from service.testing import StandInToolchain, new_ir
-from service.testing.running import RunningService
-from service.tuning import CandidateKind, Failure, Outcome
-from service.tuning.toolchain import Built, Measurement, StepFailed
 from tests.acceptance.service.conftest import settings_for
 from tests.acceptance.service.jobs_over_http import candidates, finished, submit
+from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.service.testing.running import RunningService
+from warpwright.tuning import CandidateKind, Failure, Outcome
+from warpwright.tuning.toolchain import Built, Measurement, StepFailed
 
 
 def test_a_job_runs_to_a_ranked_answer(client: httpx.Client) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.testing import StandInToolchain, new_ir
 from tests.acceptance.service.jobs_over_http import candidates, finished, submit
+from warpwright.service.testing import StandInToolchain, new_ir
 
 
 def events(response: httpx.Response) -> Iterator[tuple[int, str, dict[str, Any]]]:

@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from service.testing import StandInToolchain, new_ir
-from service.testing.running import RunningService
-from service.tuning import CandidateKind
-from service.tuning.toolchain import BuiltCandidate, Measurement, Patience, StepFailed
-from solver.domain import HardwareProfile
 from tests.acceptance.service.conftest import settings_for
 from tests.acceptance.service.jobs_over_http import candidates, finished
+from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.service.testing.running import RunningService
+from warpwright.solver.domain import HardwareProfile
+from warpwright.tuning import CandidateKind
+from warpwright.tuning.toolchain import BuiltCandidate, Measurement, Patience, StepFailed
 
 NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf, "negative": -1.0}
 

@@ -10,12 +10,12 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import update
 
-from service.artifacts.collect import collect
-from service.artifacts.retention import Retention
-from service.db.base import now
-from service.db.models import Worker
-from service.testing import new_ir
 from tests.acceptance.service.jobs_over_http import candidates, finished, submit
+from warpwright.service.artifacts.collect import collect
+from warpwright.service.artifacts.retention import Retention
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Worker
+from warpwright.service.testing import new_ir
 
 
 def test_metrics_count_requests_jobs_candidates_and_lookups(client: httpx.Client) -> None:

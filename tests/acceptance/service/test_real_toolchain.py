@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lowering.children import Limits, Returned, run_task
 from tests.acceptance.service.jobs_over_http import candidates, finished, submit
+from warpwright.tuning.children import Limits, Returned, run_task
 
 KERNELS = Path(__file__).parents[2] / "integration" / "ascend" / "kernels.py"
 

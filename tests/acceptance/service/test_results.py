@@ -5,12 +5,12 @@ from typing import Any
 
 import httpx
 
-from service.db.base import now
-from service.db.models import StoredResult
-from service.results import repository
-from service.testing import StandInToolchain, new_ir, stand_in_ir
-from solver.domain import Fingerprint
 from tests.acceptance.service.jobs_over_http import candidates, finished, submit
+from warpwright.service.db.base import now
+from warpwright.service.db.models import StoredResult
+from warpwright.service.results import repository
+from warpwright.service.testing import StandInToolchain, new_ir, stand_in_ir
+from warpwright.solver.domain import Fingerprint
 
 
 def lookup(client: httpx.Client, **fields: Any) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from schemathesis.checks import CheckFunction
 from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi import checks
 
-from service.testing.running import RunningService
 from tests.acceptance.service.schema_bodies import document
+from warpwright.service.testing.running import RunningService
 
 CHECKS: list[CheckFunction] = [
     schemathesis.checks.not_a_server_error,

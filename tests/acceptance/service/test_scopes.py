@@ -8,11 +8,11 @@ import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
 
-from service.openapi import PATH
-from service.testing import new_ir
-from service.testing.running import RunningService
-from service.tokens.schemas import Scope
 from tests.acceptance.service.conftest import bearer, guarded_service
+from warpwright.service.openapi import PATH
+from warpwright.service.testing import new_ir
+from warpwright.service.testing.running import RunningService
+from warpwright.service.tokens.schemas import Scope
 
 R, T, W, A = Scope.READ, Scope.TUNE, Scope.WORK, Scope.ADMIN
 ALLOWED = {R: {R, T, W, A}, T: {T, A}, W: {W, A}, A: {A}}

@@ -8,16 +8,16 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from service.app import TokensMissing, create_app
-from service.db import Database
-from service.db.migrate import upgrade
-from service.db.models import Token
-from service.settings import Settings, is_loopback
-from service.testing import StandInToolchain, new_ir
-from service.testing.running import RunningService
-from service.tokens.schemas import Scope
-from service.tokens.service import create
 from tests.acceptance.service.conftest import bearer, guarded_service, settings_for
+from warpwright.service.app import TokensMissing, create_app
+from warpwright.service.db import Database
+from warpwright.service.db.migrate import upgrade
+from warpwright.service.db.models import Token
+from warpwright.service.settings import Settings, is_loopback
+from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.service.testing.running import RunningService
+from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.service import create
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from typing import Any
 
 import httpx
 
-from service.testing import StandInToolchain, new_ir
 from tests.acceptance.service.jobs_over_http import candidates, finished
+from warpwright.service.testing import StandInToolchain, new_ir
 
 BASE = 3 + 3
 """Builds of a job with three schedules: those and the compiler's own choices."""

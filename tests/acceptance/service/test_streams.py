@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from service.jobs import waiting
-from service.testing import StandInToolchain, new_ir
-from service.testing.running import RunningService
 from tests.acceptance.service.conftest import settings_for
 from tests.acceptance.service.jobs_over_http import submit
+from warpwright.service.jobs import waiting
+from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.service.testing.running import RunningService
 
 RESETS = 200
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from service.edge import _trace_of
-from service.testing import new_ir
-from service.testing.running import RunningService
 from tests.acceptance.service.conftest import settings_for
 from tests.acceptance.service.jobs_over_http import finished
+from warpwright.service.outer_middleware import _trace_of
+from warpwright.service.testing import new_ir
+from warpwright.service.testing.running import RunningService
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 

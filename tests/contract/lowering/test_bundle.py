@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from lowering.bundle import BundleError, Contents, measure_bundle, pack, read_results, unpack
-from lowering.compile import CompiledKernel
-from lowering.measure import Job, yardstick
-from lowering.outcome import OutcomeKind
-from lowering.testing import toolchain as stand_in
-from lowering.testing.device import simulated_kernel
-from solver.domain import digest_bytes
+from warpwright.lowering.compile import CompiledKernel
+from warpwright.lowering.measure import Job, yardstick
+from warpwright.lowering.outcome import OutcomeKind
+from warpwright.lowering.testing import toolchain as stand_in
+from warpwright.lowering.testing.device import simulated_kernel
+from warpwright.solver.domain import digest_bytes
+from warpwright.tuning.bundle import BundleError, Contents, measure_bundle, pack, read_results, unpack
 
 
 def on_disk(folder: Path, name: str, padding: int) -> CompiledKernel:

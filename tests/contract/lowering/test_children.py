@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from lowering.children import (
+from warpwright.tuning.children import (
     Cancelled,
     ChildPool,
     Crashed,
@@ -240,7 +240,7 @@ def test_a_large_payload_crosses_whole(pool: ChildPool) -> None:
 
 PARENT = """
 import sys, threading
-from lowering.children import ChildPool, Limits
+from warpwright.tuning.children import ChildPool, Limits
 pool = ChildPool(1)
 print(pool.run("testing.echo", {}, Limits()).value["pid"], flush=True)
 pool.run("testing.freeze", {}, Limits(wall_seconds=600))

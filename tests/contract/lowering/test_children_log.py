@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lowering.children import ChildPool, Limits, Returned
-from lowering.children.frames import FrameReader
-from lowering.children.main import _Lines
-from service.testing.on_engine import SIMULATED
+from warpwright.tuning.children import ChildPool, Limits, Returned
+from warpwright.tuning.children.frames import FrameReader
+from warpwright.tuning.children.main import _Lines
+from warpwright.tuning.testing.on_runner import SIMULATED
 
 
 def test_a_childs_child_is_named_with_its_task(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

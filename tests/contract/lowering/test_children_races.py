@@ -11,9 +11,19 @@ from typing import Any
 
 import pytest
 
-from lowering.children import Cancelled, ChildPool, Crashed, Limits, ProtocolBroken, Reply, Returned, process, tree
-from lowering.children.frames import encode
-from lowering.children.process import Child
+from warpwright.tuning.children import (
+    Cancelled,
+    ChildPool,
+    Crashed,
+    Limits,
+    ProtocolBroken,
+    Reply,
+    Returned,
+    process,
+    tree,
+)
+from warpwright.tuning.children.frames import encode
+from warpwright.tuning.children.process import Child
 
 LIMITS = Limits(wall_seconds=60.0, cpu_seconds=60, memory_bytes=300 << 20, output_bytes=4 << 20)
 DEAD = [sys.executable, "-c", "import os; os._exit(3)"]
@@ -55,7 +65,7 @@ def test_a_child_that_is_spawned_while_the_pool_closes_is_not_left_behind(monkey
             spawned.append(self)
             pool.close()
 
-    monkeypatch.setattr("lowering.children.pool.Child", Slow)
+    monkeypatch.setattr("warpwright.tuning.children.pool.Child", Slow)
     assert pool.run("testing.hang", {}, LIMITS) == Cancelled()
     assert [child.alive() for child in spawned] == [False]
     assert tree.members(spawned[0].pid, spawned[0].marker) == set()
@@ -149,7 +159,7 @@ def test_a_child_whose_parent_ended_while_it_started_does_not_begin(tmp_path: Pa
     with (tmp_path / "reply").open("wb") as reply:
         handed_over = (request_read, reply.fileno(), lifeline_read)
         child = subprocess.Popen(
-            [sys.executable, "-m", "lowering.children.main", *map(str, handed_over)],
+            [sys.executable, "-m", "warpwright.tuning.children.main", *map(str, handed_over)],
             pass_fds=handed_over, start_new_session=True,
         )  # fmt: skip
         try:

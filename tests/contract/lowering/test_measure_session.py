@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from lowering.children import Limits
-from lowering.measure import Job, MeasureReport, OtherSize, measure_all
-from lowering.measure.lease import DeviceLease
-from lowering.measure.result import Measured
-from lowering.outcome import Fault, OutcomeKind
-from lowering.testing.device import simulated_kernel
+from warpwright.lowering.measure import Job, MeasureReport, OtherSize, measure_all
+from warpwright.lowering.measure.lease import DeviceLease
+from warpwright.lowering.measure.result import Measured
+from warpwright.lowering.outcome import Fault, OutcomeKind
+from warpwright.lowering.testing.device import simulated_kernel
+from warpwright.tuning.children import Limits
 
 OPTIONS = ("always_final", "preference", "budget_seconds", "cancel", "on_result")
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from lowering.compile.build import Built, build
-from lowering.compile.readback import read_back
-from lowering.compile.register_cap import Retry, build_with_retry, lower_cap
-from lowering.compile.toolchain import CudaToolchain
-from lowering.outcome import Outcome, OutcomeKind
-from lowering.testing import toolchain as stand_in
-from solver.domain import Role, WarpSchedule
+from warpwright.lowering.compile.build import Built, build
+from warpwright.lowering.compile.readback import read_back
+from warpwright.lowering.compile.register_cap import Retry, build_with_retry, lower_cap
+from warpwright.lowering.compile.toolchain import CudaToolchain
+from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.testing import toolchain as stand_in
+from warpwright.solver.domain import Role, WarpSchedule
 
 PLAIN = 'extern "C" __global__ void __launch_bounds__(256, 1) k(float* a) {}\n'
 ASKING = PLAIN.replace("{}", "{ tl::warpgroup_reg_alloc<240>(); tl::warpgroup_reg_dealloc<24>(); }")

@@ -8,13 +8,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lowering.children import ChildPool, Limits
-from lowering.compile.bisheng import find_bisheng
-from lowering.compile.build import Built, artifact_damage, build
-from lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda
-from lowering.outcome import Fault, OutcomeKind, of_reply
-from lowering.testing import toolchain as stand_in
-from solver.domain import digest_bytes
+from warpwright.lowering.compile.bisheng import find_bisheng
+from warpwright.lowering.compile.build import Built, artifact_damage, build
+from warpwright.lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda
+from warpwright.lowering.outcome import Fault, OutcomeKind, of_reply
+from warpwright.lowering.testing import toolchain as stand_in
+from warpwright.solver.domain import digest_bytes
+from warpwright.tuning.children import ChildPool, Limits
 
 
 def run(tmp_path: Path, behaviour: stand_in.Behaviour = "good", *, log: str = "clean", arch: str = "sm_90a") -> Built:

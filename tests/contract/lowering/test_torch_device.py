@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lowering.children import ChildPool, Limits
-from lowering.compile import Argument, CompiledKernel
-from lowering.measure import Job, MeasureReport, measure_all
-from lowering.outcome import Outcome, OutcomeKind
-from solver.domain import digest_bytes
+from warpwright.lowering.compile import Argument, CompiledKernel
+from warpwright.lowering.measure import Job, MeasureReport, measure_all
+from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.solver.domain import digest_bytes
+from warpwright.tuning.children import ChildPool, Limits
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 
@@ -136,7 +136,7 @@ int nvmlSystemGetDriverVersion(char* t, unsigned n) { strncpy(t, "580.1", n); re
 """
 
 READ = """
-from lowering.measure.nvml import Nvml
+from warpwright.lowering.measure.nvml import Nvml
 driver = Nvml()
 driver.attach("00000000:81:00.0", 99)
 first, second = driver.conditions(), driver.conditions()

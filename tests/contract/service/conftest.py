@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from service.db import Database
-from service.db.migrate import upgrade
-from service.testing.postgresql import TemporaryPostgresql
+from warpwright.service.db import Database
+from warpwright.service.db.migrate import upgrade
+from warpwright.service.testing.postgresql import TemporaryPostgresql
 
 
 @pytest.fixture(scope="session")

@@ -10,15 +10,15 @@ from functools import partial
 import pytest
 from sqlalchemy import select
 
-from service.db import Database, WriteSession
-from service.db.base import now
-from service.db.models import Job, JobAttempt, JobEvent, JobState, Profile, Share
-from service.jobs import repository
-from service.jobs.claims import Claim, LeaseLost, blamed_attempts, claim, held, release, renew
-from service.names import new_id
-from service.profiles import repository as profiles
-from solver.domain import digest_text
-from solver.profiles import builtin_profile
+from warpwright.service.db import Database, WriteSession
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Job, JobAttempt, JobEvent, JobState, Profile, Share
+from warpwright.service.jobs import repository
+from warpwright.service.jobs.claims import Claim, LeaseLost, blamed_attempts, claim, held, release, renew
+from warpwright.service.names import new_id
+from warpwright.service.profiles import repository as profiles
+from warpwright.solver.domain import digest_text
+from warpwright.solver.profiles import builtin_profile
 
 LEASE = timedelta(seconds=30)
 

@@ -6,16 +6,16 @@ from typing import Any
 
 from sqlalchemy import event, insert, text, update
 
-from service.artifacts.store import ArtifactStore
-from service.bulletin import Bulletin
-from service.db import Database
-from service.db.base import now
-from service.db.models import Candidate, Job
-from service.jobs.claims import claim
-from service.jobs.recorder import Recorder
-from service.tuning import CandidateEnded, CandidateKind, CandidateRecord, Outcome
-from service.tuning.toolchain import Identity
 from tests.contract.service.test_claims import add_job
+from warpwright.service.artifacts.store import ArtifactStore
+from warpwright.service.change_notifier import Bulletin
+from warpwright.service.db import Database
+from warpwright.service.db.base import now
+from warpwright.service.db.models import Candidate, Job
+from warpwright.service.jobs.claims import claim
+from warpwright.service.jobs.recorder import Recorder
+from warpwright.tuning import CandidateEnded, CandidateKind, CandidateRecord, Outcome
+from warpwright.tuning.toolchain import Identity
 
 MANY = 10_000
 

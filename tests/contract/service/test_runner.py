@@ -5,17 +5,17 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from service.artifacts.store import ArtifactStore
-from service.bulletin import Bulletin
-from service.context import Context
-from service.db import Database
-from service.db.models import Candidate, Job, JobAttempt, JobEvent
-from service.jobs.runner import Runner
-from service.jobs.schemas import JobSubmission
-from service.jobs.submit import submit
-from service.profiles.service import seed
-from service.settings import Settings
-from service.testing import StandInToolchain, new_ir
+from warpwright.service.app_context import Context
+from warpwright.service.artifacts.store import ArtifactStore
+from warpwright.service.change_notifier import Bulletin
+from warpwright.service.db import Database
+from warpwright.service.db.models import Candidate, Job, JobAttempt, JobEvent
+from warpwright.service.jobs.runner import Runner
+from warpwright.service.jobs.schemas import JobSubmission
+from warpwright.service.jobs.submit import submit
+from warpwright.service.profiles.service import seed
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain, new_ir
 
 
 def test_a_job_taken_over_by_another_slot_of_the_same_process_ends_once(database: Database, tmp_path: Path) -> None:

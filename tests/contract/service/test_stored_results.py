@@ -4,13 +4,13 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from service.db import Database
-from service.db.base import now
-from service.db.models import StoredResult
-from service.results import repository
-from solver.domain import Fingerprint
-from solver.problem import CONSTRAINT_SET
 from tests.contract.service.test_claims import add_job
+from warpwright.service.db import Database
+from warpwright.service.db.base import now
+from warpwright.service.db.models import StoredResult
+from warpwright.service.results import repository
+from warpwright.solver.domain import Fingerprint
+from warpwright.solver.warp.problem import CONSTRAINT_SET
 
 
 def row(job_id: str, time_ns: float | None, *, measured: bool = True, **columns: str) -> dict[str, Any]:

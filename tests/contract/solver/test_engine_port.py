@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from solver.engines import Budget, Engine, EngineStatus, engine, engine_names
-from solver.engines.port import evaluate, holds
-from solver.model import Literal, Model, linear
+from warpwright.solver.engines import Budget, Engine, EngineStatus, engine, engine_names
+from warpwright.solver.engines.model import Literal, Model, linear
+from warpwright.solver.engines.port import evaluate, holds
 
 BUDGET = Budget(work_limit=5_000, wall_seconds=60.0)
 

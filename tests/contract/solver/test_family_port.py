@@ -5,18 +5,18 @@ from importlib import import_module
 
 import pytest
 
-from solver.domain.verdict import ProvenOptimal
-from solver.encoding import declare
-from solver.families import FAMILIES, Family, family
-from solver.problem import close_problem
-from solver.profiles import load_profile
-from solver.reading import Reading
-from solver.solve import solve
 from tests import kernels
+from warpwright.solver.domain.verdict import ProvenOptimal
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.encoding import declare
+from warpwright.solver.warp.families import FAMILIES, Family, family
+from warpwright.solver.warp.problem import close_problem
+from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.solve import solve
 
 H200 = load_profile("h200")
 MODULES = {
-    name: import_module(f"solver.families.{module}")
+    name: import_module(f"warpwright.solver.warp.families.{module}")
     for name, module in {f.name: "pinning" if f.name == "pins" else f.name for f in FAMILIES}.items()
 }
 

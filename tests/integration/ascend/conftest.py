@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lowering.children import ChildPool, Limits, Refused, Reply, Returned
-from solver.domain import HardwareProfile, Pins, dump
-from solver.profiles import load_profile
+from warpwright.solver.domain import HardwareProfile, Pins, dump
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.children import ChildPool, Limits, Refused, Reply, Returned
 
 LIMITS = Limits(wall_seconds=240, cpu_seconds=240, memory_bytes=8 << 30, output_bytes=64 << 20)
 KERNELS = Path(__file__).parent / "kernels.py"

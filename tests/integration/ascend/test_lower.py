@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from lowering.children import Refused, Returned
-from solver.ascend.verify import verify_buffers
-from solver.domain import BufferPin, BufferSchedule, HardwareProfile, KernelGraph, Pins, dump, load
+from warpwright.solver.ascend.verify import verify_buffers
+from warpwright.solver.domain import BufferPin, BufferSchedule, HardwareProfile, KernelGraph, Pins, dump, load
+from warpwright.tuning.children import Refused, Returned
 
 from .conftest import Ask, Ir
 

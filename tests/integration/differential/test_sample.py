@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.differential.compare import KERNEL_NAMES, Outcome, Tally, TileLang, compare, prepare
-from lowering.children import ChildPool
-from solver.profiles import load_profile
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.children import ChildPool
 
 EACH = 34
 

@@ -8,8 +8,8 @@ import tilelang
 import tilelang.language as T
 from tilelang import tvm
 
-from lowering.compile.lower import read_ir
 from tests.integration.frontend.build_corpus import HERE, load
+from warpwright.lowering.compile.lower import read_ir
 
 
 def main(results: Path) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from lowering.children import Refused, Reply, Returned
-from solver.domain import ROOT, Hazard, Issue, KernelGraph, Memory, OpKind, ScopeKind, Unit
 from tests.integration.frontend.corpus_names import EXAMPLES, fitting, not_fitting
+from warpwright.solver.domain import ROOT, Hazard, Issue, KernelGraph, Memory, OpKind, ScopeKind, Unit
+from warpwright.tuning.children import Refused, Reply, Returned
 
 ReadGraph = Callable[[str], KernelGraph]
 

@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from lowering.children import ChildPool, Limits, Returned
-from lowering.frontend.irhash import ir_hash
-from lowering.frontend.rename import renamed
-from solver.domain import GraphError, KernelGraph, dump, load
-from solver.problem import close_problem
-from solver.profiles import load_profile
-from solver.verify import violations
 from tests.integration.materialize.schedules import GEMM
+from warpwright.lowering.frontend.irhash import ir_hash
+from warpwright.lowering.frontend.rename import renamed
+from warpwright.solver.domain import GraphError, KernelGraph, dump, load
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.problem import close_problem
+from warpwright.solver.warp.verify import violations
+from warpwright.tuning.children import ChildPool, Limits, Returned
 
 LIMITS = Limits(wall_seconds=120)
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from lowering.children import ChildPool, Limits, Returned
-from lowering.compile import CompiledKernel, find_cuda, from_document
-from lowering.compile.toolchain import ToolchainMissing
-from lowering.outcome import OutcomeKind
-from solver.domain import Feasible, ProvenOptimal, WarpSchedule, dump
-from solver.profiles import load_profile
-from solver.verify import verify
 from warpwright.graphs import read_kernel
 from warpwright.kernel_file import KernelFile, read_kernel_file
+from warpwright.lowering.compile import CompiledKernel, find_cuda, from_document
+from warpwright.lowering.compile.toolchain import ToolchainMissing
+from warpwright.lowering.outcome import OutcomeKind
+from warpwright.solver.domain import Feasible, ProvenOptimal, WarpSchedule, dump
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.verify import verify
 from warpwright.solving import solve_kernel
+from warpwright.tuning.children import ChildPool, Limits, Returned
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = {"M": 256, "N": 256, "K": 256, "BM": 64, "BN": 64, "BK": 32, "threads": 128, "workers": 0, "stages": 2}

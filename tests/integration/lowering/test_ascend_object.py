@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lowering.children import ChildPool, Limits, Returned
-from lowering.compile import from_document
-from lowering.measure import Job, measure_all
-from lowering.outcome import OutcomeKind
-from lowering.testing import toolchain as stand_in
-from solver.domain import dump
-from solver.profiles import load_profile
+from warpwright.lowering.compile import from_document
+from warpwright.lowering.measure import Job, measure_all
+from warpwright.lowering.outcome import OutcomeKind
+from warpwright.lowering.testing import toolchain as stand_in
+from warpwright.solver.domain import dump
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.children import ChildPool, Limits, Returned
 
 ROOT = Path(__file__).parents[3]
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from lowering.children import ChildPool, Limits, Refused, Returned
-from lowering.compile import CompiledKernel, find_cuda, from_document
-from lowering.compile.build import artifact_damage
-from lowering.outcome import OutcomeKind
-from lowering.testing import toolchain as stand_in
-from solver.domain import (
+from warpwright.lowering.compile import CompiledKernel, find_cuda, from_document
+from warpwright.lowering.compile.build import artifact_damage
+from warpwright.lowering.outcome import OutcomeKind
+from warpwright.lowering.testing import toolchain as stand_in
+from warpwright.solver.domain import (
     ROOT,
     OpRef,
     Pipeline,
@@ -26,7 +25,8 @@ from solver.domain import (
     digest_bytes,
     dump,
 )
-from solver.profiles import load_profile
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.children import ChildPool, Limits, Refused, Returned
 
 LIMITS = Limits(wall_seconds=240)
 

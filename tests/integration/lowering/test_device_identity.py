@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lowering.children import Limits, Returned, run_task
+from warpwright.tuning.children import Limits, Returned, run_task
 
 DRIVER = """
 #include <cstdlib>

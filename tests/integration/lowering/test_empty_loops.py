@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from lowering.children import ChildPool, Limits, Returned
-from solver.domain import Feasible, ProvenOptimal, WarpSchedule, dump
-from solver.profiles import load_profile
 from warpwright.kernel_file import read_kernel_file
+from warpwright.solver.domain import Feasible, ProvenOptimal, WarpSchedule, dump
+from warpwright.solver.profiles import load_profile
 from warpwright.solving import solve_kernel
+from warpwright.tuning.children import ChildPool, Limits, Returned
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

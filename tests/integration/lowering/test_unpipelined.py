@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lowering.children import ChildPool, Limits, Returned
-from lowering.compile import from_document
-from lowering.outcome import OutcomeKind
+from warpwright.lowering.compile import from_document
+from warpwright.lowering.outcome import OutcomeKind
+from warpwright.tuning.children import ChildPool, Limits, Returned
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = """

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lowering.frontend.irhash import ir_hash
-from solver.domain import WarpSchedule, load
+from warpwright.lowering.frontend.irhash import ir_hash
+from warpwright.solver.domain import WarpSchedule, load
 
 
 def main(jobs: Path, results: Path) -> None:
@@ -20,7 +20,7 @@ def main(jobs: Path, results: Path) -> None:
     from tilelang import tvm
 
     from benchmarks.differential.oracle import Oracle
-    from lowering.frontend.walk import walk_kernel
+    from warpwright.lowering.frontend.walk import walk_kernel
 
     target = tvm.target.Target({"kind": "cuda", "arch": "sm_90a"})
 

@@ -1,6 +1,6 @@
 """Schedules written by hand for the examples and the corpus, and the plainest one for any kernel."""
 
-from solver.domain import (
+from warpwright.solver.domain import (
     ROOT,
     Instruction,
     KernelGraph,

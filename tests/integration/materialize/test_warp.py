@@ -10,11 +10,6 @@ from typing import Any
 
 import pytest
 
-from lowering.children import ChildPool, Limits, Refused, Returned
-from solver.domain import ROOT, Feasible, KernelGraph, Pipeline, ProvenOptimal, WarpSchedule, dump
-from solver.problem import close_problem
-from solver.profiles import load_profile
-from solver.solve import solve
 from tests.integration.frontend.corpus_names import EXAMPLES, fitting
 from tests.integration.materialize.schedules import (
     ATTENTION,
@@ -25,6 +20,11 @@ from tests.integration.materialize.schedules import (
     one_role,
     program,
 )
+from warpwright.solver.domain import ROOT, Feasible, KernelGraph, Pipeline, ProvenOptimal, WarpSchedule, dump
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.problem import close_problem
+from warpwright.solver.warp.solve import solve
+from warpwright.tuning.children import ChildPool, Limits, Refused, Returned
 
 CHILD = Path(__file__).with_name("lowering_child.py")
 GOLDEN = Path(__file__).parents[2] / "golden" / "source"

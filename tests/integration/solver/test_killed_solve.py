@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from lowering.children import Cancelled, ChildPool, Limits, Reply
-from service.engines.local import files_in
-from service.tuning.keeping import kept
-from solver.domain import dump, dumps, load, loads
-from solver.domain.pins import Pins
-from solver.domain.schedule import WarpSchedule
-from solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
-from solver.engines import Budget
-from solver.problem import WarpProblem, close_problem
-from solver.profiles import load_profile
-from solver.solve import solve
-from solver.verify import violations
 from tests import kernels
+from warpwright.solver.domain import dump, dumps, load, loads
+from warpwright.solver.domain.pins import Pins
+from warpwright.solver.domain.schedule import WarpSchedule
+from warpwright.solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
+from warpwright.solver.engines import Budget
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.problem import WarpProblem, close_problem
+from warpwright.solver.warp.solve import solve
+from warpwright.solver.warp.verify import violations
+from warpwright.tuning.children import Cancelled, ChildPool, Limits, Reply
+from warpwright.tuning.partial_answer import kept
+from warpwright.tuning.task_runners.local import files_in
 
 
 def search(problem: str, out: Connection) -> None:

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from lowering.children import ChildPool
-from service.batches.schemas import BatchView
-from service.settings import Settings
-from service.testing.running import RunningService
-from service.testing.toolchain import StandInToolchain, stand_in_ir
-from service.tuning.toolchain import Stop
-from solver.domain import DocumentError
-from solver.profiles import load_profile
 from warpwright.batch import batch_lines, batch_text
 from warpwright.cli.batch import watch
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.main import main
 from warpwright.client import Client
 from warpwright.errors import ServerUnreachable
+from warpwright.service.batches.schemas import BatchView
+from warpwright.service.settings import Settings
+from warpwright.service.testing.running import RunningService
+from warpwright.solver.domain import DocumentError
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.children import ChildPool
+from warpwright.tuning.testing.toolchain import StandInToolchain, stand_in_ir
+from warpwright.tuning.toolchain import Stop
 
 
 @pytest.fixture(scope="module")

@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
-from lowering.bundle import Contents, pack, write_results
-from lowering.compile.result import to_document
-from lowering.measure.runner import Job
-from lowering.measure.session import measure_all
-from lowering.testing.device import simulated_kernel
-from service.results.schemas import LookupRequest
-from service.settings import Settings
-from service.testing.running import RunningService
-from service.testing.toolchain import StandInToolchain, stand_in_ir
-from solver.domain.errors import WarpwrightError
-from solver.profiles import load_profile
 from warpwright.bundles import contents_of
 from warpwright.cli.bundle import run_measure
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.client import Client
 from warpwright.errors import ServerError
 from warpwright.kernel_file import KernelFile, KernelVariant
+from warpwright.lowering.compile.result import to_document
+from warpwright.lowering.measure.runner import Job
+from warpwright.lowering.testing.device import simulated_kernel
 from warpwright.remote import submission_of
 from warpwright.result import Candidate, Result
+from warpwright.service.results.schemas import LookupRequest
+from warpwright.service.settings import Settings
+from warpwright.service.testing.running import RunningService
+from warpwright.solver.domain.errors import WarpwrightError
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.bundle import Contents, pack, write_results
+from warpwright.tuning.measure.session import measure_all
+from warpwright.tuning.testing.toolchain import StandInToolchain, stand_in_ir
 
 SCRIPT = {
     "kind": "simulated",

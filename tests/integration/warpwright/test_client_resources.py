@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from service.results.schemas import LookupRequest
-from service.settings import Settings
-from service.solve.schemas import SolveRequest
-from service.testing.running import RunningService
-from service.testing.toolchain import StandInToolchain, stand_in_ir
-from service.tokens.schemas import Scope, TokenRequest
-from solver.domain import HardwareProfile
-from solver.profiles import load_profile
 from warpwright.client import AsyncClient, Client
 from warpwright.errors import ServerError
 from warpwright.kernel_file import KernelFile, KernelVariant
 from warpwright.remote import submission_of
+from warpwright.service.results.schemas import LookupRequest
+from warpwright.service.settings import Settings
+from warpwright.service.solve.schemas import SolveRequest
+from warpwright.service.testing.running import RunningService
+from warpwright.service.tokens.schemas import Scope, TokenRequest
+from warpwright.solver.domain import HardwareProfile
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.testing.toolchain import StandInToolchain, stand_in_ir
 
 ROOT = Path(__file__).resolve().parents[3]
 

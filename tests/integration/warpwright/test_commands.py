@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from service.settings import Settings
-from service.testing.running import RunningService
-from service.testing.toolchain import StandInToolchain, stand_in_ir
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.main import main
 from warpwright.cli.render import print_result
 from warpwright.result import Candidate, Result
+from warpwright.service.settings import Settings
+from warpwright.service.testing.running import RunningService
+from warpwright.tuning.testing.toolchain import StandInToolchain, stand_in_ir
 
 
 class Command:

@@ -8,13 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from service.jobs.schemas import EventView
-from service.settings import Settings
-from service.testing.toolchain import StandInToolchain, stand_in_ir
-from service.tuning import Failure, Outcome
-from service.tuning.toolchain import KernelRead, Patience, StepFailed, Stop
-from solver.domain import HardwareProfile, WarpwrightError
-from solver.profiles import load_profile
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.render import print_result
 from warpwright.cli.tune import exit_code_of_result
@@ -23,6 +16,13 @@ from warpwright.embedded import embedded_client
 from warpwright.kernel_file import KernelFile, KernelVariant
 from warpwright.remote import submission_of, tune_there
 from warpwright.result import Candidate, Result
+from warpwright.service.jobs.schemas import EventView
+from warpwright.service.settings import Settings
+from warpwright.solver.domain import HardwareProfile, WarpwrightError
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning import Failure, Outcome
+from warpwright.tuning.testing.toolchain import StandInToolchain, stand_in_ir
+from warpwright.tuning.toolchain import KernelRead, Patience, StepFailed, Stop
 
 Tuned = Callable[..., Result]
 

@@ -16,11 +16,11 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from service.db import Database
-from service.db.models import Job, JobState
-from service.testing import new_ir
-from service.testing.farm import TemporaryRedis
 from warpwright.cli.exit_codes import ExitCode
+from warpwright.service.db import Database
+from warpwright.service.db.models import Job, JobState
+from warpwright.service.testing import new_ir
+from warpwright.service.testing.farm import TemporaryRedis
 
 
 def free_port() -> int:

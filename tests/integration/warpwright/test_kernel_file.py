@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lowering.children import ChildPool, Limits, Refused, Returned
 from warpwright.errors import KernelFileError
 from warpwright.kernel_file import parse_setting, read_kernel_file
+from warpwright.tuning.children import ChildPool, Limits, Refused, Returned
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMITS = Limits(wall_seconds=120.0)

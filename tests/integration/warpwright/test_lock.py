@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from lowering.children import ChildPool, Limits, Returned, run_task
-from solver.domain import Feasible, ProvenOptimal, WarpSchedule, documents
-from solver.profiles import load_profile
 from warpwright.errors import LockError
 from warpwright.kernel_file import read_kernel_file
 from warpwright.lock import LockEntry, check_entry, entry_of, read_lock, write_lock
 from warpwright.result import Candidate, Result
+from warpwright.solver.domain import Feasible, ProvenOptimal, WarpSchedule, documents
+from warpwright.solver.profiles import load_profile
 from warpwright.solving import solve_kernel
+from warpwright.tuning.children import ChildPool, Limits, Returned, run_task
 
 ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = {"M": 512, "N": 512, "K": 512}

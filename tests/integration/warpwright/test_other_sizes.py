@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from lowering.children import ChildPool, Limits, Returned
-from solver.domain import Feasible, ProvenOptimal, WarpSchedule, dump
-from solver.profiles import load_profile
-from solver.verify import verify
 from warpwright.graphs import read_kernel
 from warpwright.kernel_file import read_kernel_file
+from warpwright.solver.domain import Feasible, ProvenOptimal, WarpSchedule, dump
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.verify import verify
 from warpwright.solving import solve_kernel
+from warpwright.tuning.children import ChildPool, Limits, Returned
 
 ROOT = Path(__file__).resolve().parents[3]
 TILE = {"BM": 128, "BN": 128, "BK": 64, "threads": 256}

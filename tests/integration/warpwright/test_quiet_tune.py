@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from service.jobs.schemas import JobSubmission
-from service.settings import Settings
-from service.testing import StandInToolchain, new_ir
 from warpwright.embedded import embedded_client
+from warpwright.service.jobs.schemas import JobSubmission
+from warpwright.service.settings import Settings
+from warpwright.service.testing import StandInToolchain, new_ir
 
 
 def test_a_job_of_the_embedded_service_logs_nothing_that_went_well(

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from solver.modulo import problem_document
 from tests.unit.modulo.tiny import chain
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.main import main
+from warpwright.solver.modulo import problem_document
 
 ROOT = Path(__file__).resolve().parents[3]
 GEMM = str(ROOT / "examples" / "gemm.py")

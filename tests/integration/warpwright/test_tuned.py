@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from solver.domain import Feasible, ProvenOptimal, WarpSchedule, dumps
-from solver.profiles import load_profile
 from warpwright.errors import LockError
 from warpwright.graphs import read_kernel
+from warpwright.jit import LockSource
 from warpwright.kernel_file import read_kernel_file
 from warpwright.lock import LockEntry, write_lock
+from warpwright.solver.domain import Feasible, ProvenOptimal, WarpSchedule, dumps
+from warpwright.solver.profiles import load_profile
 from warpwright.solving import solve_kernel
 from warpwright.toolchains import tilelang_version
-from warpwright.tuning import LockSource
 
 ROOT = Path(__file__).resolve().parents[3]
 

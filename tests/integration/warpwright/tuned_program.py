@@ -15,10 +15,10 @@ from typing import Any
 import tilelang
 from tilelang.jit import JITImpl
 
-from solver.domain import HardwareProfile, WarpSchedule, loads
 from warpwright import tuned
-from warpwright.tuning import Choice
-from warpwright.tuning.kernel import TunedKernel
+from warpwright.jit import Choice
+from warpwright.jit.kernel import TunedKernel
+from warpwright.solver.domain import HardwareProfile, WarpSchedule, loads
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 from gemm import kernel as gemm  # type: ignore[import-not-found]  # found through the line above

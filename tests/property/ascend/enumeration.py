@@ -4,7 +4,7 @@ import itertools
 import random
 from typing import Any
 
-from solver.ascend.problem import LoopProblem, StraightProblem, problem_from_call
+from warpwright.solver.ascend.problem import LoopProblem, StraightProblem, problem_from_call
 
 
 def random_loop(rng: random.Random) -> LoopProblem:

@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from solver.ascend.answer import Answer
-from solver.ascend.families import check_answer
-from solver.ascend.optimise import Limits, optimise_loop, optimise_straight
-from solver.ascend.solve import solve_problem
 from tests.property.ascend.enumeration import best_at, best_straight, random_loop, random_straight
+from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.families import check_answer
+from warpwright.solver.ascend.optimise import Limits, optimise_loop, optimise_straight
+from warpwright.solver.ascend.solve import solve_problem
 
 COMPLETE = Limits(interval=10**6, bytes=10**6, length=10**6)
 

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
-from solver.candidates import propose
-from solver.domain import KernelGraph, dumps
-from solver.profiles import load_profile
-from solver.verify import verify
+from warpwright.solver.candidates import propose
+from warpwright.solver.domain import KernelGraph, dumps
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.verify import verify
 
 
 def random_graph(seed: int) -> KernelGraph:

@@ -8,11 +8,11 @@ import pytest
 
 from benchmarks.damage import damaged
 from benchmarks.fuzz_ir import GOLDEN, judge
-from lowering.children import ChildPool
-from lowering.frontend.irhash import hash_document
-from lowering.frontend.precheck import precheck
-from solver.domain import WarpwrightError, dump
-from solver.profiles import load_profile
+from warpwright.lowering.frontend.irhash import hash_document
+from warpwright.lowering.frontend.precheck import precheck
+from warpwright.solver.domain import WarpwrightError, dump
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.children import ChildPool
 
 
 @pytest.mark.parametrize("seed", range(4))

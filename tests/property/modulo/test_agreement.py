@@ -6,12 +6,12 @@ from itertools import islice
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from solver.engines import Budget
-from solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, Wait, solve, verify
-from solver.modulo.bounds import lower_bounds
-from solver.modulo.families import FAMILIES
-from solver.modulo.replay import replay
 from tests.unit.modulo.tiny import least_interval, schedules
+from warpwright.solver.engines import Budget
+from warpwright.solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, Wait, solve, verify
+from warpwright.solver.modulo.bounds import lower_bounds
+from warpwright.solver.modulo.families import FAMILIES
+from warpwright.solver.modulo.replay import replay
 
 MOST = 7
 """Largest interval that the enumeration tries."""

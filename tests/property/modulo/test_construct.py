@@ -6,15 +6,27 @@ from random import Random
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from solver.modulo import Edge, Group, Memory, ModuloProblem, ModuloSchedule, Op, Unit, Use, Wait, solve, verify
-from solver.modulo.bounds import impossible, lower_bounds
-from solver.modulo.construct import construct
-from solver.modulo.construct.insertion import Insertion
-from solver.modulo.construct.partial import Partial
-from solver.modulo.construct.shape import Shape, longest_paths, meets_itself
-from solver.modulo.replay import replay
 from tests.property.modulo.test_agreement import MOST, problems
 from tests.unit.modulo.tiny import least_interval
+from warpwright.solver.modulo import (
+    Edge,
+    Group,
+    Memory,
+    ModuloProblem,
+    ModuloSchedule,
+    Op,
+    Unit,
+    Use,
+    Wait,
+    solve,
+    verify,
+)
+from warpwright.solver.modulo.bounds import impossible, lower_bounds
+from warpwright.solver.modulo.construct import construct
+from warpwright.solver.modulo.construct.insertion import Insertion
+from warpwright.solver.modulo.construct.partial import Partial
+from warpwright.solver.modulo.construct.shape import Shape, longest_paths, meets_itself
+from warpwright.solver.modulo.replay import replay
 
 USUAL = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 WORK = 40

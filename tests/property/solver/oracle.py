@@ -10,19 +10,19 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from solver.baseline import simple_schedule
-from solver.domain.kernel import KernelGraph, Memory, OpKind, Unit, UnitUse
-from solver.domain.pins import DepthPin, Pins, PipelinePin, RolePin
-from solver.domain.profile import HardwareProfile
-from solver.domain.schedule import Pipeline, WarpSchedule
-from solver.families.shared_memory import aligned_bytes, shared_buffers
-from solver.problem import WarpProblem, close_problem
-from solver.profiles import load_profile
-from solver.reading import Reading
-from solver.structure import structure_of
-from solver.timing import loop_times
-from solver.verify import violations
 from tests.kernels import Sketch
+from warpwright.solver.domain.kernel import KernelGraph, Memory, OpKind, Unit, UnitUse
+from warpwright.solver.domain.pins import DepthPin, Pins, PipelinePin, RolePin
+from warpwright.solver.domain.profile import HardwareProfile
+from warpwright.solver.domain.schedule import Pipeline, WarpSchedule
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.fallback_schedules import simple_schedule
+from warpwright.solver.warp.families.shared_memory import aligned_bytes, shared_buffers
+from warpwright.solver.warp.problem import WarpProblem, close_problem
+from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.structure import structure_of
+from warpwright.solver.warp.timing import loop_times
+from warpwright.solver.warp.verify import violations
 
 __all__ = ["Choice", "best_by_trying", "choices", "judge", "pins_of", "schedule_of", "small_problems"]
 

@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solver.engines import Budget, EngineStatus, engine
-from solver.engines.enumerate import assignments
-from solver.engines.port import evaluate, holds
-from solver.model import Expr, Literal, Model, linear
+from warpwright.solver.engines import Budget, EngineStatus, engine
+from warpwright.solver.engines.enumerate import assignments
+from warpwright.solver.engines.model import Expr, Literal, Model, linear
+from warpwright.solver.engines.port import evaluate, holds
 
 BUDGET = Budget(work_limit=50_000, wall_seconds=60.0)
 FAMILIES = ("one", "two", "three")

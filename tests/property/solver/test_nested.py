@@ -7,17 +7,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from solver.domain.kernel import KernelGraph, Memory, Unit, UnitUse
-from solver.domain.schedule import WarpSchedule
-from solver.domain.verdict import ProvenOptimal
-from solver.families.shared_memory import holders
-from solver.problem import WarpProblem, close_problem
-from solver.profiles import load_profile
-from solver.reading import Reading
-from solver.solve import solve
-from solver.timing import loop_times
-from solver.verify import violations
 from tests.kernels import Sketch
+from warpwright.solver.domain.kernel import KernelGraph, Memory, Unit, UnitUse
+from warpwright.solver.domain.schedule import WarpSchedule
+from warpwright.solver.domain.verdict import ProvenOptimal
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.families.shared_memory import holders
+from warpwright.solver.warp.problem import WarpProblem, close_problem
+from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.solve import solve
+from warpwright.solver.warp.timing import loop_times
+from warpwright.solver.warp.verify import violations
 
 H200 = load_profile("h200")
 

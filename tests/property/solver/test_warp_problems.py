@@ -10,15 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from solver.bounds import lower_bounds
-from solver.domain.schedule import WarpSchedule
-from solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown
-from solver.engines import Budget, EngineStatus, engine
-from solver.engines.core import restricted
-from solver.families import FAMILIES
-from solver.problem import WarpProblem
-from solver.solve import build_model, solve, starting_point
-from solver.verify import check_certificate, violations
 from tests.property.solver.oracle import (
     Choice,
     best_by_trying,
@@ -28,6 +19,15 @@ from tests.property.solver.oracle import (
     schedule_of,
     small_problems,
 )
+from warpwright.solver.domain.schedule import WarpSchedule
+from warpwright.solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown
+from warpwright.solver.engines import Budget, EngineStatus, engine
+from warpwright.solver.engines.core import restricted
+from warpwright.solver.warp.bounds import lower_bounds
+from warpwright.solver.warp.families import FAMILIES
+from warpwright.solver.warp.problem import WarpProblem
+from warpwright.solver.warp.solve import build_model, solve, starting_point
+from warpwright.solver.warp.verify import check_certificate, violations
 
 BUDGET = Budget(work_limit=100_000, wall_seconds=120.0)
 MOST = 3

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from solver.domain import (
+from warpwright.solver.domain import (
     ROOT,
     Access,
     Buffer,

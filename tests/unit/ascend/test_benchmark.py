@@ -7,9 +7,9 @@ import pytest
 
 from benchmarks.ascend import CALLS, summary, table
 from benchmarks.ascend_generated import generate
-from solver.ascend.problem import problem_from_call
-from solver.ascend.scheduler_call import run
-from solver.ascend.solve import solve_problem
+from warpwright.solver.ascend.problem import problem_from_call
+from warpwright.solver.ascend.scheduler_call import run
+from warpwright.solver.ascend.solve import solve_problem
 
 
 @pytest.mark.parametrize("path", sorted(CALLS.glob("*.json")), ids=lambda path: path.stem)

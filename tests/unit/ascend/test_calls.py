@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from solver.ascend.explain import conflicts
-from solver.ascend.problem import LoopProblem, problem_from_call
-from solver.ascend.scheduler_call import run
-from solver.ascend.solve import solve_call
-from solver.domain import DocumentError
+from warpwright.solver.ascend.explain import conflicts
+from warpwright.solver.ascend.problem import LoopProblem, problem_from_call
+from warpwright.solver.ascend.scheduler_call import run
+from warpwright.solver.ascend.solve import solve_call
+from warpwright.solver.domain import DocumentError
 
 
 def gemm_call(**changes: Any) -> dict[str, Any]:

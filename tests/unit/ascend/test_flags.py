@@ -2,7 +2,7 @@
 
 import pytest
 
-from lowering.ascend.flags import flag_faults
+from warpwright.lowering.ascend.flags import flag_faults
 
 PRIMED = """
 extern "C" __global__ __mix__(1, 2) void k(__gm__ float* A) {

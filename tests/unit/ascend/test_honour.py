@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from lowering.ascend.honour import differences
-from solver.domain import BufferSchedule, BufferVersions, ChosenBy, VersionMode
+from warpwright.lowering.ascend.honour import differences
+from warpwright.solver.domain import BufferSchedule, BufferVersions, ChosenBy, VersionMode
 
 
 @dataclass

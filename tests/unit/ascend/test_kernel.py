@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from solver.ascend import kernel_capacity
-from solver.ascend.kernel_solve import explain_graph, solve_graph
-from solver.ascend.verify import verify_buffers
-from solver.ascend.versions import buffer_versions, override_warnings, rule_mode
-from solver.domain import (
+from warpwright.solver.ascend import kernel_capacity
+from warpwright.solver.ascend.kernel_solve import explain_graph, solve_graph
+from warpwright.solver.ascend.verify import verify_buffers
+from warpwright.solver.ascend.versions import buffer_versions, override_warnings, rule_mode
+from warpwright.solver.domain import (
     BufferPin,
     BufferSchedule,
     HardwareProfile,
@@ -22,8 +22,8 @@ from solver.domain import (
     dump,
     load,
 )
-from solver.explain import explain
-from solver.profiles import load_profile
+from warpwright.solver.explain import explain
+from warpwright.solver.profiles import load_profile
 
 from .kernels import gemm_graph, graph_with
 from .test_calls import gemm_call

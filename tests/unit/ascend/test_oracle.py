@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from service.ascend.oracle import SPACES, TARGETS, Oracle, chip_bytes, find_oracle, hivm, opinion_text
-from solver.ascend import kernel_capacity
-from solver.domain import Memory
-from solver.profiles import load_profile
+from warpwright.solver.ascend import kernel_capacity
+from warpwright.solver.domain import Memory
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning.ascend.oracle import SPACES, TARGETS, Oracle, chip_bytes, find_oracle, hivm, opinion_text
 
 from .kernels import graph_with
 

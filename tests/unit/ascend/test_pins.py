@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from solver.ascend.pins import buffer_pin, checked_pins, manual_pin, merged_pins, opted_out
-from solver.domain import BufferPin, PinError, Pins
+from warpwright.solver.ascend.pins import buffer_pin, checked_pins, manual_pin, merged_pins, opted_out
+from warpwright.solver.domain import BufferPin, PinError, Pins
 
 SHAPES = {"a": (2, 128), "b": (64,), "c": (3, 4)}
 

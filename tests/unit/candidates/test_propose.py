@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
-from solver.candidates import Proposals, propose, propose_family
-from solver.domain import DepthPin, Infeasible, KernelGraph, Pins, dumps
-from solver.profiles import load_profile
-from solver.simulate import BASELINES
-from solver.verify import verify
 from tests import kernels
+from warpwright.solver.candidates import Proposals, propose, propose_family
+from warpwright.solver.domain import DepthPin, Infeasible, KernelGraph, Pins, dumps
+from warpwright.solver.forecast import BASELINES
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.verify import verify
 
 H200 = load_profile("h200")
 GEMMS = [

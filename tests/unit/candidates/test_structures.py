@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
-from solver.candidates import propose
-from solver.candidates.sketch import sketch
-from solver.candidates.structures import register_splits, space_of
-from solver.domain import DepthPin, Issue, KernelGraph, Op, OpKind, OpRef, Pins
-from solver.problem import close_problem
-from solver.profiles import load_profile
-from solver.verify import verify
 from tests import kernels
+from warpwright.solver.candidates import propose
+from warpwright.solver.candidates.sketch import sketch
+from warpwright.solver.candidates.structures import register_splits, space_of
+from warpwright.solver.domain import DepthPin, Issue, KernelGraph, Op, OpKind, OpRef, Pins
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.problem import close_problem
+from warpwright.solver.warp.verify import verify
 
 H200 = load_profile("h200")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lowering.frontend.irhash import ir_hash
+from warpwright.lowering.frontend.irhash import ir_hash
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "ir" / "one_trip.json"
 Graph = dict[str, Any]
@@ -25,7 +25,7 @@ def hashed(graph: Graph) -> str:
 
 def shuffled(graph: Graph, seed: int) -> Graph:
     """The same kernel with its nodes in another order and the fields of each in another order."""
-    from lowering.frontend.nodes import FIELDS
+    from warpwright.lowering.frontend.nodes import FIELDS
 
     rng = random.Random(seed)
     order = list(range(len(graph["nodes"])))
@@ -79,7 +79,7 @@ def test_source_lines_do_not_matter(graph: Graph) -> None:
 
 def test_every_integer_constant_matters(graph: Graph) -> None:
     expected = hashed(graph)
-    from lowering.frontend.precheck import precheck
+    from warpwright.lowering.frontend.precheck import precheck
 
     document = precheck(json.dumps(graph))
     info = _struct_info(document)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lowering.frontend.precheck import MAX_DEPTH, precheck
-from solver.domain import DocumentError, ForeignCode, NotApplicable, WarpwrightError
+from warpwright.lowering.frontend.precheck import MAX_DEPTH, precheck
+from warpwright.solver.domain import DocumentError, ForeignCode, NotApplicable, WarpwrightError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "ir" / "one_trip.json"
 Graph = dict[str, Any]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from lowering.frontend.nodes import FIELDS
-from lowering.frontend.precheck import precheck
-from lowering.frontend.slots import slot_of
-from solver.domain import DocumentError
+from warpwright.lowering.frontend.nodes import FIELDS
+from warpwright.lowering.frontend.precheck import precheck
+from warpwright.lowering.frontend.slots import slot_of
+from warpwright.solver.domain import DocumentError
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "ir" / "one_trip.json"
 Graph = dict[str, Any]

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-SOURCES = ("service/jobs", "service/batches", "service/results", "service/pages.py", "service/bodies.py")
+SOURCES = ("service/jobs", "service/batches", "service/results", "service/pages.py", "service/strict_json.py")
 
 
 def test_every_code_of_a_refusal_is_documented() -> None:

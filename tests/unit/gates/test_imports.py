@@ -44,7 +44,7 @@ def test_the_service_and_the_solver_import_no_compiler() -> None:
 
 def foreign_solver_modules(path: Path) -> list[str]:
     named = {name for name in imports(path) if name.split(".")[0] == "solver" and name != "solver"}
-    return sorted(name for name in named if not name.startswith("solver.domain"))
+    return sorted(name for name in named if not name.startswith("warpwright.solver.domain"))
 
 
 def test_lowering_imports_nothing_of_the_solver_but_the_domain() -> None:

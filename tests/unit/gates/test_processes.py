@@ -8,7 +8,8 @@ import pytest
 NATIVE = ("z3", "ortools", "tilelang", "tvm", "torch")
 PROGRAM = """
 import sys
-import service.app, service.engines.local, service.tuning.children, service.solve.service, warpwright
+import warpwright.service.app, warpwright.tuning.task_runners.local, warpwright.tuning.supervised_toolchain,
+warpwright.service.solve.service, warpwright
 {more}
 print([name for name in {names} if name in sys.modules])
 """

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from lowering.compile import PtxasMessage, PtxasReport
-from lowering.compile.honour import differences
-from lowering.compile.readback import read_back
-from solver.domain import Pipeline, Role, WarpSchedule
+from warpwright.lowering.compile import PtxasMessage, PtxasReport
+from warpwright.lowering.compile.honour import differences
+from warpwright.lowering.compile.readback import read_back
+from warpwright.solver.domain import Pipeline, Role, WarpSchedule
 
 PLAN = WarpSchedule(
     num_warps=12,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from lowering.compile import Launch
-from lowering.compile.launchable import over_resource
-from lowering.outcome import OutcomeKind
-from solver.profiles import load_profile
+from warpwright.lowering.compile import Launch
+from warpwright.lowering.compile.launchable import over_resource
+from warpwright.lowering.outcome import OutcomeKind
+from warpwright.solver.profiles import load_profile
 
 H200 = load_profile("h200")
 

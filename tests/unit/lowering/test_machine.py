@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lowering.children import parallel_slots
-from lowering.children.machine import available_cores, available_memory_bytes, oom_kills
+from warpwright.tuning.children import parallel_slots
+from warpwright.tuning.children.machine import available_cores, available_memory_bytes, oom_kills
 
 
 def write(folder: Path, **files: str) -> None:

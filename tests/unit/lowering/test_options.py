@@ -2,8 +2,15 @@
 
 import pytest
 
-from lowering.compile.options import MEANINGS, BuildOption, build_options, column_of, compiler_flags, pass_configs
-from solver.domain import DocumentError, Fingerprint, TargetFamily, digest_text
+from warpwright.lowering.compile.options import (
+    MEANINGS,
+    BuildOption,
+    build_options,
+    column_of,
+    compiler_flags,
+    pass_configs,
+)
+from warpwright.solver.domain import DocumentError, Fingerprint, TargetFamily, digest_text
 
 IDENTITY = {
     "ir": "i", "profile": "p", "toolchain": "t", "constraint_set": "c", "protocol": "m", "verification": "v", "pins": "n",

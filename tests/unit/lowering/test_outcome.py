@@ -4,7 +4,8 @@ import signal
 
 import pytest
 
-from lowering.children import (
+from warpwright.lowering.outcome import FAULTS, Fault, OutcomeKind, of_reply
+from warpwright.tuning.children import (
     Cancelled,
     Crashed,
     OutOfMemory,
@@ -16,7 +17,6 @@ from lowering.children import (
     Returned,
     TimedOut,
 )
-from lowering.outcome import FAULTS, Fault, OutcomeKind, of_reply
 
 
 def test_every_kind_has_a_fault() -> None:

@@ -1,10 +1,10 @@
-"""What the assembler prints, as typed values. Logs are of real runs, see ``lowering.testing.toolchain``."""
+"""What the assembler prints, as typed values. Logs are of real runs, see ``warpwright.lowering.testing.toolchain``."""
 
 import pytest
 
-from lowering.compile import ptxas
-from lowering.outcome import Fault, OutcomeKind
-from lowering.testing.toolchain import ASSEMBLER_LOGS
+from warpwright.lowering.compile import ptxas
+from warpwright.lowering.outcome import Fault, OutcomeKind
+from warpwright.lowering.testing.toolchain import ASSEMBLER_LOGS
 
 
 def test_a_clean_report_is_read_whole() -> None:

@@ -4,9 +4,9 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any
 
-from lowering.measure.protocol import GPU_1
-from lowering.measure.runner import Job, rounds
-from lowering.testing.device import SimulatedDevice, simulated_kernel
+from warpwright.lowering.measure.protocol import GPU_1
+from warpwright.lowering.measure.runner import Job, rounds
+from warpwright.lowering.testing.device import SimulatedDevice, simulated_kernel
 
 NAMES = ("light", "a", "b", "c", "d", "e")
 JOBS = [Job(name, simulated_kernel(name), simulated_kernel("reference")) for name in NAMES]

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from lowering.compile.honour import differences
-from lowering.compile.readback import read_back
-from lowering.compile.sass import disassemble, parse_sass
-from solver.domain import Pipeline, Role, WarpSchedule
+from warpwright.lowering.compile.honour import differences
+from warpwright.lowering.compile.readback import read_back
+from warpwright.lowering.compile.sass import disassemble, parse_sass
+from warpwright.solver.domain import Pipeline, Role, WarpSchedule
 
 LISTING = """
 \tcode for sm_90a

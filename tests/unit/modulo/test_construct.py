@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.graphs import attention_cases, scaling_case
-from solver.modulo import Edge, ModuloProblem, Op, Unit, Use, verify
-from solver.modulo.bounds import lower_bounds
-from solver.modulo.construct import construct
-from solver.modulo.construct.shape import Shape, longest_paths, meets_itself
-from solver.modulo.construct.spans import Lane, covers, fits, peak
 from tests.unit.modulo.tiny import chain, two_groups
+from warpwright.solver.modulo import Edge, ModuloProblem, Op, Unit, Use, verify
+from warpwright.solver.modulo.bounds import lower_bounds
+from warpwright.solver.modulo.construct import construct
+from warpwright.solver.modulo.construct.shape import Shape, longest_paths, meets_itself
+from warpwright.solver.modulo.construct.spans import Lane, covers, fits, peak
 
 
 def test_a_clash_says_how_far_to_move_either_way() -> None:

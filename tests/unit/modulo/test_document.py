@@ -9,9 +9,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from solver.domain import DocumentError
-from solver.modulo import parse_problem, problem_document, read_problem, solve, solve_file
 from tests.unit.modulo.tiny import chain, two_groups
+from warpwright.solver.domain import DocumentError
+from warpwright.solver.modulo import parse_problem, problem_document, read_problem, solve, solve_file
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -78,7 +78,7 @@ STRUCTURAL = {"modulo-duplicate-id", "modulo-unknown-reference", "modulo-no-grou
 
 
 def test_the_published_schema_and_the_reader_agree() -> None:
-    text = resources.files("solver.modulo").joinpath("schema.json").read_text(encoding="utf-8")
+    text = resources.files("warpwright.solver.modulo").joinpath("schema.json").read_text(encoding="utf-8")
     validator = jsonschema_rs.validator_for(json.loads(text))
     assert validator.is_valid(problem_document(two_groups()))
     for change, code, _ in REFUSALS:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from solver.modulo import Edge, Group, ModuloProblem, ModuloSchedule, Op, Unit, Use, Wait, verify
-from solver.modulo.families import FAMILIES
-from solver.modulo.replay import replay
 from tests.unit.modulo.tiny import chain, two_groups
+from warpwright.solver.modulo import Edge, Group, ModuloProblem, ModuloSchedule, Op, Unit, Use, Wait, verify
+from warpwright.solver.modulo.families import FAMILIES
+from warpwright.solver.modulo.replay import replay
 
 GOOD_CHAIN = ModuloSchedule(3, {"load": 0, "multiply": 4, "store": 8}, {})
 GOOD_GROUPS = ModuloSchedule(

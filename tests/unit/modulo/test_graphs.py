@@ -4,11 +4,11 @@ import pytest
 
 from benchmarks.graphs import SIZES, attention_cases, scaling_case, shape_cases
 from benchmarks.solve import measure
-from solver.engines import Budget
-from solver.modulo import Wait, solve
-from solver.modulo.bounds import impossible
-from solver.modulo.run import encode
-from solver.modulo.size import joint_size
+from warpwright.solver.engines import Budget
+from warpwright.solver.modulo import Wait, solve
+from warpwright.solver.modulo.bounds import impossible
+from warpwright.solver.modulo.run import encode
+from warpwright.solver.modulo.size import joint_size
 
 
 def test_a_hopper_product_of_128_cubed_and_its_exponentials_take_1024_cycles_each() -> None:

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.graphs import scaling_case
-from solver.engines import Budget, EngineResult, EngineStatus
-from solver.model import Model
-from solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, least, solve
-from solver.modulo.bounds import impossible, lower_bounds
-from solver.modulo.run import Run
 from tests.unit.modulo.tiny import chain, least_interval, two_groups
+from warpwright.solver.engines import Budget, EngineResult, EngineStatus
+from warpwright.solver.engines.model import Model
+from warpwright.solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, least, solve
+from warpwright.solver.modulo.bounds import impossible, lower_bounds
+from warpwright.solver.modulo.run import Run
 
 
 def test_the_bound_is_named_and_an_answer_that_meets_it_needs_no_exclusion() -> None:

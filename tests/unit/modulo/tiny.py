@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from itertools import product
 
-from solver.modulo import Edge, Group, Memory, ModuloProblem, ModuloSchedule, Op, Unit, Use, Wait
-from solver.modulo.replay import replay
-from solver.modulo.solve import longest_interval
+from warpwright.solver.modulo import Edge, Group, Memory, ModuloProblem, ModuloSchedule, Op, Unit, Use, Wait
+from warpwright.solver.modulo.replay import replay
+from warpwright.solver.modulo.solve import longest_interval
 
 __all__ = ["chain", "least_interval", "schedules", "two_groups"]
 

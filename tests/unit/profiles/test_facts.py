@@ -2,7 +2,7 @@
 
 import pytest
 
-from solver.profiles import builtin_profile
+from warpwright.solver.profiles import builtin_profile
 
 PEAKS = [
     ("a100", "bf16", 312e12),

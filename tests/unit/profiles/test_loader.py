@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from solver.domain import HardwareProfile, ProfileError, TargetFamily, documents
-from solver.profiles import (
+from warpwright.solver.domain import HardwareProfile, ProfileError, TargetFamily, documents
+from warpwright.solver.profiles import (
     builtin_profile,
     builtin_profiles,
     entries,
@@ -17,11 +17,11 @@ from solver.profiles import (
     profile_from_json,
     profile_to_json,
 )
-from solver.profiles.schema import Need
+from warpwright.solver.profiles.schema import Need
 
 
 def text_of(name: str) -> str:
-    return resources.files("solver.profiles").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
+    return resources.files("warpwright.solver.profiles").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
 
 
 def changed(name: str, pattern: str, replacement: str) -> str:

@@ -11,14 +11,14 @@ import pytest
 import typer
 import yaml
 
-from service.engines.queues import QUEUES
-from service.settings import DEFAULT_PORT, Settings
 from warpwright.cli.main import app
+from warpwright.service.settings import DEFAULT_PORT, Settings
+from warpwright.tuning.task_runners.queues import QUEUES
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "docker-compose.yml"
 NOT_SETTINGS = {"WARPWRIGHT_TOKEN", "OTEL_EXPORTER_OTLP_ENDPOINT"}
-"""Read by workers (``warpwright.cli.worker``), and by OpenTelemetry (``service.telemetry``)."""
+"""Read by workers (``warpwright.cli.worker``), and by OpenTelemetry (``warpwright.tuning.telemetry``)."""
 
 
 def compose() -> dict[str, Any]:
@@ -40,7 +40,7 @@ def test_variables_are_settings_and_parse() -> None:
     known = {f"WARPWRIGHT_{item.name.upper()}" for item in fields(Settings)} | NOT_SETTINGS
     assert set(environment) <= known
     parsed = Settings.from_environment({key: str(value) for key, value in environment.items()})
-    assert parsed.task_engine == "celery"
+    assert parsed.task_runner == "celery"
 
 
 def test_the_pieces_are_there() -> None:

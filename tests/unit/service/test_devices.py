@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from lowering.children import Crashed, Refused, Reply, Returned, TimedOut
-from service.testing.on_engine import SIMULATED
-from service.tuning import devices as module
-from service.tuning.devices import Devices
+from warpwright.tuning.children import Crashed, Refused, Reply, Returned, TimedOut
+from warpwright.tuning.measure import devices as module
+from warpwright.tuning.measure.devices import Devices
+from warpwright.tuning.testing.on_runner import SIMULATED
 
 FACTS = {"name": "simulated H200", "arch": "sm_90"}
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.kernels.graphs import gemm_graph
 from benchmarks.ranking import schedule_of
-from service.drawing import (
+from warpwright.service.drawing import (
     Block,
     Lane,
     MemoryMap,
@@ -19,7 +19,7 @@ from service.drawing import (
     memory_html,
     timeline_svg,
 )
-from solver.domain import (
+from warpwright.solver.domain import (
     ROOT,
     BufferSchedule,
     BufferVersions,
@@ -38,8 +38,8 @@ from solver.domain import (
     UnitUse,
     VersionMode,
 )
-from solver.profiles import load_profile
-from solver.simulate import simulate
+from warpwright.solver.forecast import simulate
+from warpwright.solver.profiles import load_profile
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 H200 = load_profile("h200")

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from service.jobs.schemas import JobSubmission
-from service.profiles.schemas import ProfileUpload
-from service.results.schemas import LookupRequest, RefreshRequest
-from service.solve.schemas import SolveRequest
-from service.tokens.schemas import TokenRequest
-from service.workers.schemas import WorkerReport
+from warpwright.service.jobs.schemas import JobSubmission
+from warpwright.service.profiles.schemas import ProfileUpload
+from warpwright.service.results.schemas import LookupRequest, RefreshRequest
+from warpwright.service.solve.schemas import SolveRequest
+from warpwright.service.tokens.schemas import TokenRequest
+from warpwright.service.workers.schemas import WorkerReport
 
 BODIES: tuple[type[BaseModel], ...] = (
     JobSubmission,
@@ -54,8 +54,8 @@ def test_a_whole_number_written_as_a_float_is_an_integer() -> None:
 
 
 def test_all_bodies_of_the_interface_are_here() -> None:
-    from service.app import create_app
-    from service.settings import Settings
+    from warpwright.service.app import create_app
+    from warpwright.service.settings import Settings
 
     described = create_app(Settings()).openapi()
     bodies = set()

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from service.tuning.devices import Device
-from service.workers.heartbeat import Heartbeat
+from warpwright.tuning.measure.devices import Device
+from warpwright.tuning.workers.heartbeat import Heartbeat
 
 DEVICE = Device({"kind": "simulated", "name": "simulated H200"}, {"name": "simulated H200", "arch": "sm_90"})
 QUEUES = ("solve", "measure.h200")
@@ -69,7 +69,7 @@ def test_an_ill_device_takes_no_sessions_until_its_canary_is_right(monkeypatch: 
     beats.beat()
     assert control.said == [("cancel", "measure.h200")], "said once"
     ill.options["canary"] = "ok"
-    monkeypatch.setattr("service.workers.heartbeat.REPROBE_SECONDS", 0.0)
+    monkeypatch.setattr("warpwright.tuning.workers.heartbeat.REPROBE_SECONDS", 0.0)
     for _ in range(20):
         beats.beat()
         if ledger.healthy:

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from lowering.children import Limits, Refused, Reply, TimedOut
-from lowering.children.process import OnEvent
-from service.tuning import Outcome
-from service.tuning.children import ChildToolchain
-from service.tuning.engine import TaskAnswer
-from service.tuning.keeping import keep, kept
-from service.tuning.tasks import propose_warp, solve_warp
-from service.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
-from solver.domain import Feasible, GraphError, Pins, dump
-from solver.profiles import load_profile
 from tests import kernels
+from warpwright.solver.domain import Feasible, GraphError, Pins, dump
+from warpwright.solver.profiles import load_profile
+from warpwright.tuning import Outcome
+from warpwright.tuning.children import Limits, Refused, Reply, TimedOut
+from warpwright.tuning.children.process import OnEvent
+from warpwright.tuning.partial_answer import keep, kept
+from warpwright.tuning.solver_tasks import propose_warp, solve_warp
+from warpwright.tuning.supervised_toolchain import ChildToolchain
+from warpwright.tuning.task_runner import TaskAnswer
+from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
 
 H200 = load_profile("h200")
 

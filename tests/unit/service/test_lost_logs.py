@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from service import logs
+from warpwright.service import logs
 
 
 @pytest.fixture(autouse=True)

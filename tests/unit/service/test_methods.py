@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.methods import allowed_methods
+from warpwright.service.methods import allowed_methods
 
 DESCRIBED = {
     "paths": {

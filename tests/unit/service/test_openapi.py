@@ -2,12 +2,12 @@
 
 import json
 
-from service.openapi import PATH, text
-from service.version import API_VERSION
+from warpwright.service.openapi import PATH, text
+from warpwright.service.version import API_VERSION
 
 
 def test_no_drift() -> None:
-    assert PATH.read_text(encoding="utf-8") == text(), "run: python -m service.openapi"
+    assert PATH.read_text(encoding="utf-8") == text(), "run: python -m warpwright.service.openapi"
 
 
 def test_every_operation_documents_its_problems_and_its_token() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lowering.children.registry import TASKS
-from service.engines.queues import QUEUES, UnknownCapability, checked, queue_of
+from warpwright.tuning.children.registry import TASKS
+from warpwright.tuning.task_runners.queues import QUEUES, UnknownCapability, checked, queue_of
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from lowering.children import Crashed, OutOfMemory, OutputExceeded, ProtocolBroken, Raised, Reply, TimedOut
-from service.errors import status_of
-from service.kernels.service import _reader_failed
-from service.tuning.errors import failed
+from warpwright.service.errors import status_of
+from warpwright.service.kernels.service import _reader_failed
+from warpwright.tuning.children import Crashed, OutOfMemory, OutputExceeded, ProtocolBroken, Raised, Reply, TimedOut
+from warpwright.tuning.errors import failed
 
 
 @pytest.mark.parametrize(

@@ -7,24 +7,24 @@ from typing import Any
 
 import pytest
 
-from lowering.children import Limits, Returned
-from lowering.compile.result import to_document
-from lowering.measure.protocol import GPU_1
-from lowering.measure.result import Measured
-from lowering.measure.session import MeasureReport
-from lowering.measure.statistics import summary
-from lowering.outcome import Outcome as Ending
-from lowering.outcome import OutcomeKind
-from lowering.testing.device import MAGIC, simulated_kernel
-from service.engines.farm import FarmDevices
-from service.testing import StandInToolchain, new_ir
-from service.testing.on_engine import SIMULATED
-from service.tuning import CandidateKind, CandidateRecord, Outcome, Product, TuneBudget, TuneRequest, Variant, tune
-from service.tuning.devices import Device, told_outcomes
-from service.tuning.engine import TaskAnswer
-from service.tuning.toolchain import Built, BuiltCandidate, BuiltSize, Measurement, Patience, StepFailed, Stop
-from service.workers.measuring import measure_session
-from solver.profiles import builtin_profile
+from warpwright.lowering.compile.result import to_document
+from warpwright.lowering.measure.protocol import GPU_1
+from warpwright.lowering.measure.result import Measured
+from warpwright.lowering.measure.statistics import summary
+from warpwright.lowering.outcome import Outcome as Ending
+from warpwright.lowering.outcome import OutcomeKind
+from warpwright.lowering.testing.device import MAGIC, simulated_kernel
+from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.solver.profiles import builtin_profile
+from warpwright.tuning import CandidateKind, CandidateRecord, Outcome, Product, TuneBudget, TuneRequest, Variant, tune
+from warpwright.tuning.children import Limits, Returned
+from warpwright.tuning.measure.devices import Device, told_outcomes
+from warpwright.tuning.measure.session import MeasureReport
+from warpwright.tuning.measure.worker_session import measure_session
+from warpwright.tuning.task_runner import TaskAnswer
+from warpwright.tuning.task_runners.farm import FarmDevices
+from warpwright.tuning.testing.on_runner import SIMULATED
+from warpwright.tuning.toolchain import Built, BuiltCandidate, BuiltSize, Measurement, Patience, StepFailed, Stop
 
 
 class Watched(StandInToolchain):

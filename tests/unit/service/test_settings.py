@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from service.settings import PREFIX, Settings, SettingsError
+from warpwright.service.settings import PREFIX, Settings, SettingsError
 
 NUMBERS = [item.name for item in fields(Settings) if item.type in ("int", "float", int, float)]
 
@@ -13,7 +13,7 @@ NUMBERS = [item.name for item in fields(Settings) if item.type in ("int", "float
     ("name", "value"),
     [
         ("TOOLCHAIN", "gcc"),
-        ("TASK_ENGINE", "cron"),
+        ("TASK_RUNNER", "cron"),
         ("LOG_FORMAT", "xml"),
         ("PORT", "70000"),
         ("PORT", "http"),

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from service import telemetry
-from service.telemetry import _exporters, carrier, span, trace_id, traceparent
+from warpwright.tuning import telemetry
+from warpwright.tuning.telemetry import _exporters, carrier, span, trace_id, traceparent
 
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
 
@@ -49,7 +49,7 @@ def test_without_a_provider_spans_are_nothing() -> None:
 PROGRAM = """
 import sys
 {before}
-from service.logs import configure as logs
+from warpwright.service.logs import configure as logs
 from service import telemetry
 logs("json")
 telemetry.configure("a-component")

@@ -19,7 +19,7 @@ def test_no_commit_outside_the_edge() -> None:
 
 
 def test_read_sessions_cannot_write() -> None:
-    from service.db import ReadSession
+    from warpwright.service.db import ReadSession
 
     public = {name for name in vars(ReadSession) if not name.startswith("_")}
     assert public == {"scalar", "scalars", "rows", "get"}

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from benchmarks.kernels.graphs import gemm_graph
-from service.testing import StandInToolchain, new_ir
-from service.tuning import (
+from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.solver.domain import ForeignCode, HardwareProfile, Violation
+from warpwright.solver.profiles import builtin_profile
+from warpwright.tuning import (
     CandidateEnded,
     CandidateKind,
     CandidateRecord,
@@ -22,10 +24,8 @@ from service.tuning import (
     Variant,
     tune,
 )
-from service.tuning.ranking import best_of, ranked, tied_with_best
-from service.tuning.toolchain import KernelRead, Stop
-from solver.domain import ForeignCode, HardwareProfile, Violation
-from solver.profiles import builtin_profile
+from warpwright.tuning.ranking import best_of, ranked, tied_with_best
+from warpwright.tuning.toolchain import KernelRead, Stop
 
 
 def request_for(*irs: str, candidates: int = 8) -> TuneRequest:

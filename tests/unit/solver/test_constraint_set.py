@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.differential.generate import mutations, noise
-from solver.domain import KernelGraph, WarpSchedule, digest_text, dumps, loads
-from solver.problem import CONSTRAINT_SET, WarpProblem, close_problem
-from solver.profiles import load_profile
-from solver.solve import solve
-from solver.verify import violations
 from tests import kernels
+from warpwright.solver.domain import KernelGraph, WarpSchedule, digest_text, dumps, loads
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.problem import CONSTRAINT_SET, WarpProblem, close_problem
+from warpwright.solver.warp.solve import solve
+from warpwright.solver.warp.verify import violations
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "constraint_sets"
 KERNELS: dict[str, tuple[Callable[[], KernelGraph], str]] = {

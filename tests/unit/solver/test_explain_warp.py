@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from solver.domain.errors import PinError
-from solver.domain.pins import DepthPin, Pins, RolePin
-from solver.domain.verdict import ProvenOptimal
-from solver.engines import Budget
-from solver.explain import explain, explain_problem, parse
-from solver.problem import close_problem
-from solver.profiles import load_profile
-from solver.solve import solve
 from tests import kernels
+from warpwright.solver.domain.errors import PinError
+from warpwright.solver.domain.pins import DepthPin, Pins, RolePin
+from warpwright.solver.domain.verdict import ProvenOptimal
+from warpwright.solver.engines import Budget
+from warpwright.solver.explain import explain, explain_problem, parse
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.problem import close_problem
+from warpwright.solver.warp.solve import solve
 
 H200 = load_profile("h200")
 GEMM = close_problem(kernels.gemm(), H200)

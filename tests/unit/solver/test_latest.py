@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from solver.latest import Latest
+from warpwright.solver.engines.latest_value import Latest
 
 
 def test_the_last_value_is_reported_and_overtaken_ones_are_left_out() -> None:

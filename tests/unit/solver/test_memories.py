@@ -4,21 +4,30 @@ from dataclasses import replace
 
 import pytest
 
-from solver.domain.kernel import KernelGraph, Memory, ScopeKind
-from solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin
-from solver.domain.profile import HardwareProfile
-from solver.domain.schedule import OpRef, Pipeline, Role, RoleBody, ScopeProgram, Sync, SyncKind, WarpSchedule
-from solver.domain.verdict import Infeasible, ProvenOptimal
-from solver.families.shared_memory import aligned_bytes, holders
-from solver.families.tensor_memory import columns
-from solver.problem import close_problem
-from solver.profiles import load_profile
-from solver.reading import Reading
-from solver.solve import solve
-from solver.structure import structure_of
-from solver.verify import verify, violations
 from tests import kernels
 from tests.kernels import Sketch
+from warpwright.solver.domain.kernel import KernelGraph, Memory, ScopeKind
+from warpwright.solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin
+from warpwright.solver.domain.profile import HardwareProfile
+from warpwright.solver.domain.schedule import (
+    OpRef,
+    Pipeline,
+    Role,
+    RoleBody,
+    ScopeProgram,
+    Sync,
+    SyncKind,
+    WarpSchedule,
+)
+from warpwright.solver.domain.verdict import Infeasible, ProvenOptimal
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.families.shared_memory import aligned_bytes, holders
+from warpwright.solver.warp.families.tensor_memory import columns
+from warpwright.solver.warp.problem import close_problem
+from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.solve import solve
+from warpwright.solver.warp.structure import structure_of
+from warpwright.solver.warp.verify import verify, violations
 
 H200, B200 = load_profile("h200"), load_profile("b200")
 

@@ -2,18 +2,18 @@
 
 import pytest
 
-from solver.channels import source_order
-from solver.domain.kernel import GemmShape, KernelGraph, Memory
-from solver.domain.schedule import OpRef, Role, RoleBody, ScopeProgram, WarpSchedule
-from solver.families.register_need import check as check_need
-from solver.families.register_pool import check as check_pool
-from solver.liveness import peak_registers
-from solver.problem import close_problem
-from solver.profiles import load_profile
-from solver.reading import Reading
-from solver.registers import budgets, entry_registers, instruction_floor
-from solver.wgmma import Partition, instruction_registers, is_wgmma, partition
 from tests import kernels
+from warpwright.solver.device.wgmma import Partition, instruction_registers, is_wgmma, partition
+from warpwright.solver.domain.kernel import GemmShape, KernelGraph, Memory
+from warpwright.solver.domain.schedule import OpRef, Role, RoleBody, ScopeProgram, WarpSchedule
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.buffer_channels import source_order
+from warpwright.solver.warp.families.register_need import check as check_need
+from warpwright.solver.warp.families.register_pool import check as check_pool
+from warpwright.solver.warp.liveness import peak_registers
+from warpwright.solver.warp.problem import close_problem
+from warpwright.solver.warp.registers import budgets, entry_registers, instruction_floor
+from warpwright.solver.warp.schedule_reader import Reading
 
 H200 = load_profile("h200")
 ROOT = "tl.ws_scope_root"

@@ -7,22 +7,22 @@ from functools import cache
 
 import pytest
 
-import solver.solve as solving
-from solver.bounds import lower_bounds
-from solver.domain import dumps, loads
-from solver.domain.kernel import KernelGraph
-from solver.domain.pins import DepthPin, Pins, PipelinePin, PlacementPin, RolePin, StagePin
-from solver.domain.schedule import OpRef, Sync, WarpSchedule
-from solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
-from solver.engines import Budget, Engine, EngineResult, EngineStatus
-from solver.model import Model
-from solver.problem import close_problem
-from solver.profiles import load_profile
-from solver.reading import Reading
-from solver.solve import solve
-from solver.timing import loop_times
-from solver.verify import verify, verify_certificate
+import warpwright.solver.warp.solve as solving
 from tests import kernels
+from warpwright.solver.domain import dumps, loads
+from warpwright.solver.domain.kernel import KernelGraph
+from warpwright.solver.domain.pins import DepthPin, Pins, PipelinePin, PlacementPin, RolePin, StagePin
+from warpwright.solver.domain.schedule import OpRef, Sync, WarpSchedule
+from warpwright.solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
+from warpwright.solver.engines import Budget, Engine, EngineResult, EngineStatus
+from warpwright.solver.engines.model import Model
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.bounds import lower_bounds
+from warpwright.solver.warp.problem import close_problem
+from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.solve import solve
+from warpwright.solver.warp.timing import loop_times
+from warpwright.solver.warp.verify import verify, verify_certificate
 
 H200 = load_profile("h200")
 

@@ -4,19 +4,28 @@ from dataclasses import replace
 
 import pytest
 
-from solver.channels import loop_carried
-from solver.domain.errors import DocumentError, PinError
-from solver.domain.kernel import Access, KernelGraph, Memory, ScopeKind
-from solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin
-from solver.domain.schedule import OpRef, Pipeline, Role, RoleBody, ScopeProgram, Sync, SyncKind, WarpSchedule
-from solver.domain.verdict import Infeasible, ProvenOptimal
-from solver.problem import CONSTRAINT_SET, WarpProblem, close_problem
-from solver.profiles import load_profile
-from solver.solve import solve
-from solver.structure import structure_of
-from solver.verify import check_certificate, violations
 from tests import kernels
 from tests.kernels import Sketch
+from warpwright.solver.domain.errors import DocumentError, PinError
+from warpwright.solver.domain.kernel import Access, KernelGraph, Memory, ScopeKind
+from warpwright.solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin
+from warpwright.solver.domain.schedule import (
+    OpRef,
+    Pipeline,
+    Role,
+    RoleBody,
+    ScopeProgram,
+    Sync,
+    SyncKind,
+    WarpSchedule,
+)
+from warpwright.solver.domain.verdict import Infeasible, ProvenOptimal
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.buffer_channels import loop_carried
+from warpwright.solver.warp.problem import CONSTRAINT_SET, WarpProblem, close_problem
+from warpwright.solver.warp.solve import solve
+from warpwright.solver.warp.structure import structure_of
+from warpwright.solver.warp.verify import check_certificate, violations
 
 H200 = load_profile("h200")
 ROOT = "tl.ws_scope_root"

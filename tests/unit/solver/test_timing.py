@@ -2,15 +2,15 @@
 
 import pytest
 
-from solver.baseline import simple_schedule
-from solver.bounds import lower_bounds
-from solver.domain.kernel import KernelGraph
-from solver.domain.schedule import Pipeline
-from solver.problem import close_problem
-from solver.profiles import load_profile
-from solver.reading import Reading
-from solver.timing import Edge, find_cycle, iteration_limit, least_interval, longest_path, loop_times
 from tests import kernels
+from warpwright.solver.domain.kernel import KernelGraph
+from warpwright.solver.domain.schedule import Pipeline
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.bounds import lower_bounds
+from warpwright.solver.warp.fallback_schedules import simple_schedule
+from warpwright.solver.warp.problem import close_problem
+from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.timing import Edge, find_cycle, iteration_limit, least_interval, longest_path, loop_times
 
 A, B, C = ("r", 0), ("r", 1), ("s", 0)
 H200 = load_profile("h200")

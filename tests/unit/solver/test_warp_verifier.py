@@ -6,9 +6,10 @@ from functools import cache
 
 import pytest
 
-from solver.domain.kernel import KernelGraph
-from solver.domain.pins import Pins, PipelinePin
-from solver.domain.schedule import (
+from tests import kernels
+from warpwright.solver.domain.kernel import KernelGraph
+from warpwright.solver.domain.pins import Pins, PipelinePin
+from warpwright.solver.domain.schedule import (
     Instruction,
     OpRef,
     Pipeline,
@@ -19,12 +20,11 @@ from solver.domain.schedule import (
     SyncKind,
     WarpSchedule,
 )
-from solver.domain.verdict import ProvenOptimal
-from solver.problem import close_problem
-from solver.profiles import load_profile
-from solver.solve import solve
-from solver.verify import verify
-from tests import kernels
+from warpwright.solver.domain.verdict import ProvenOptimal
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.problem import close_problem
+from warpwright.solver.warp.solve import solve
+from warpwright.solver.warp.verify import verify
 
 ROOT = "tl.ws_scope_root"
 ACQUIRE, COMMIT = SyncKind.PRODUCER_ACQUIRE, SyncKind.PRODUCER_COMMIT

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from solver.domain import digest_bytes
 from warpwright.client import AsyncClient, Client
 from warpwright.client.calls import Answer, Call
 from warpwright.errors import ServerError, ServerUnreachable
+from warpwright.solver.domain import digest_bytes
 
 Handler = Callable[[httpx.Request], httpx.Response]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from solver.domain import ROOT, OpRef, Role, RoleBody, ScopeProgram, WarpSchedule, digest_text
 from warpwright.errors import LockError
 from warpwright.lock import folder_names
 from warpwright.lock.document import LockEntry, merged, read_lock, update_lock, write_lock
 from warpwright.lock.exclusive import alone_in
+from warpwright.solver.domain import ROOT, OpRef, Role, RoleBody, ScopeProgram, WarpSchedule, digest_text
 
 SCHEDULE = WarpSchedule(
     num_warps=4,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from solver.domain import HardwareProfile
-from solver.profiles import load_profile
-from warpwright.tuning import Choice
-from warpwright.tuning.places import SILENCE_SECONDS, Place, Silence
+from warpwright.jit import Choice
+from warpwright.jit.places import SILENCE_SECONDS, Place, Silence
+from warpwright.solver.domain import HardwareProfile
+from warpwright.solver.profiles import load_profile
 
 KNOWN = Choice("default", None, "test")
 

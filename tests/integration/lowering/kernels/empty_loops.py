@@ -9,7 +9,7 @@ import tilelang
 import tilelang.language as T
 from tilelang import tvm
 
-from lowering.compile.empty_loops import guard_empty_loops
+from warpwright.lowering.compile.empty_loops import guard_empty_loops
 
 tirx = tvm.tirx
 BLOCKS = 64

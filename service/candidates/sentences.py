@@ -1,0 +1,53 @@
+"""A candidate's evidence in words: the proof line, its structure, what was read back. One wording for pages and terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from warpwright.solver.domain import Certificate
+
+__all__ = ["proof_line", "registers_of", "structure_words"]
+
+USUAL = {("store", "consumer"), ("iterations", "in order"), ("registers", "as launched")}
+"""Choices that are not worth a word: the consumer stores, iterations stay in order, no setmaxnreg."""
+
+
+def proof_line(certificate: Certificate, status: str = "") -> str:
+    """Initiation interval, lower bound, what binds, who proved it."""
+    interval = certificate.initiation_interval_cycles
+    what = f"II {interval} cycles" if interval is not None else f"length {certificate.schedule_length_cycles} cycles"
+    bound = certificate.lower_bound
+    verdict = "proven optimal" if certificate.gap_cycles == 0 else f"gap {certificate.gap_cycles} cycles"
+    binding = ", ".join(certificate.binding) or bound.reason
+    words = status.replace("_", " ")
+    return (
+        f"proof: {what}, lower bound {bound.cycles} ({bound.reason}), {verdict}; binds: {binding}; "
+        f"{certificate.on_chip_bytes} bytes on chip; {certificate.engine} {certificate.engine_version}, "
+        f"work {certificate.work}; verified: {'yes' if certificate.verified else 'NO'}"
+        + (f"; {words}" if words else "")
+    )
+
+
+def structure_words(structure: Mapping[str, Any]) -> str:
+    """A structure without what goes without saying: ``2 warpgroups, As=4,Bs=3, registers 24/240``."""
+    words = []
+    for name, value in structure.items():
+        if name == "consumer_warpgroups":
+            words.append(f"{value} warpgroup{'' if value == '1' else 's'}")
+        elif name in ("pipelines", "depth"):
+            words.append(str(value))
+        elif (name, value) not in USUAL:
+            words.append(f"{name} {value}")
+    return ", ".join(words)
+
+
+def registers_of(report: Mapping[str, Any]) -> tuple[str, str]:
+    """Registers and spilled bytes that were read back from the binary, as text; dashes where nothing was."""
+    ptxas = report.get("ptxas")
+    if not isinstance(ptxas, Mapping):
+        return "-", "-"
+    spills = [
+        ptxas.get(name) for name in ("spill_stores_bytes", "spill_loads_bytes", "spill_store_bytes", "spill_load_bytes")
+    ]
+    total = sum(int(value) for value in spills if isinstance(value, int | float))
+    registers = ptxas.get("registers")
+    return (str(registers) if registers is not None else "-"), str(total)

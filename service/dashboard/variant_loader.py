@@ -1,0 +1,63 @@
+"""One variant of a job with what a question about it needs: its kernel, the device, the pins. One reader for all pages."""
+
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+
+from warpwright.service.app_context import Context
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import JobVariant, Profile
+from warpwright.service.errors import NotFound
+from warpwright.service.jobs import service as jobs
+from warpwright.solver.domain import HardwareProfile, Pins, load
+from warpwright.tuning.toolchain import KernelRead, Patience, Stop
+
+__all__ = ["Variant", "kernel_of", "patience", "variant_of"]
+
+SECONDS = 30.0
+"""How long a page waits for a child that reads or solves."""
+REMEMBERED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One variant of a job: the digest of its IR, the job's device and pins."""
+
+    text_digest: str
+    profile: HardwareProfile
+    pins: Pins
+
+
+def variant_of(session: ReadSession, job_id: str, number: int) -> Variant:
+    """A job's variant.
+
+    Raises:
+        NotFound: ``job-unknown``, ``variant-unknown``.
+    """
+    job = jobs.find(session, job_id)
+    row, profile = session.get(JobVariant, (job_id, number)), session.get(Profile, job.profile_digest)
+    if row is None or profile is None:  # a job's profile cannot go before the job: a foreign key keeps it
+        raise NotFound(f"job {job_id} has no variant {number}", code="variant-unknown")
+    pins = job.request.get("pins")
+    return Variant(row.text_digest, load(HardwareProfile, profile.document), load(Pins, pins) if pins else Pins())
+
+
+def kernel_of(context: Context, variant: Variant) -> KernelRead:
+    """The variant as the frontend reads it, in a child; the last ones are remembered.
+
+    Raises:
+        NotFound: ``artifact-unknown``: its IR is gone.
+        WarpwrightError: the frontend refuses it.
+        StepFailed: the child failed or took too long.
+    """
+    return _read(context, variant.text_digest, variant.profile)
+
+
+def patience() -> Patience:
+    """The patience of one page."""
+    return Patience(SECONDS, time.monotonic() + SECONDS, Stop())
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _read(context: Context, text_digest: str, profile: HardwareProfile) -> KernelRead:
+    return context.toolchain.read(context.store.get(text_digest).decode(), profile, patience())

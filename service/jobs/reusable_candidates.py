@@ -1,0 +1,101 @@
+"""Candidates that need not be built again: this job's from an earlier attempt, or another job's with the same identity."""
+
+from collections.abc import Sequence
+
+from warpwright.service.artifacts.store import ArtifactStore
+from warpwright.service.candidates import repository as candidate_rows
+from warpwright.service.candidates.rows import record_of
+from warpwright.service.db import Database, ReadSession
+from warpwright.service.db.models import Candidate
+from warpwright.service.errors import Gone, NotFound
+from warpwright.tuning import CandidateRecord, Outcome, Product
+from warpwright.tuning.toolchain import Identity
+
+__all__ = ["KnownCandidates"]
+
+REUSED = (
+    Outcome.MEASURED,
+    Outcome.COMPILED,
+    Outcome.NOT_HONOURED,
+    Outcome.WRONG_RESULT,
+    Outcome.COMPILE_FAILED,
+    Outcome.OVER_RESOURCE,
+    Outcome.LAUNCH_FAILED,
+    Outcome.TIMED_OUT,
+    Outcome.CRASHED,
+    Outcome.REFUSED,
+)
+"""Results, and the candidates' own faults. What was our fault, or was never tried, is tried again."""
+
+
+class KnownCandidates:
+    """Looks candidates up by id, for one attempt of one job."""
+
+    def __init__(
+        self,
+        database: Database,
+        store: ArtifactStore,
+        job_id: str,
+        profile_digest: str,
+        identity: Identity,
+        build_options: str,
+        *,
+        other_jobs: bool = True,
+    ) -> None:
+        self._database = database
+        self._store = store
+        self._job_id = job_id
+        self._columns = {
+            "profile": profile_digest,
+            "toolchain": identity.toolchain,
+            "constraint_set": identity.constraint_set,
+            "protocol": identity.protocol,
+            "verification": identity.verification,
+            "build_options": build_options,
+        }
+        self._other_jobs = other_jobs
+        self.reused_from: dict[str, str] = {}
+
+    def __call__(self, candidate: str) -> CandidateRecord | None:
+        """The candidate's record with its products' bytes, or None when it has to be built."""
+        row, artifacts = self._database.read(lambda session: self._find(session, candidate))
+        if row is None:
+            return None
+        products = self._products(artifacts)
+        if products is None:
+            return None
+        if row.job_id != self._job_id:
+            self.reused_from[candidate] = row.reused_from or row.job_id
+        return record_of(row, products)
+
+    def _find(self, session: ReadSession, candidate: str) -> tuple[Candidate | None, dict[str, str]]:
+        rows: Sequence[Candidate] = candidate_rows.by_key(
+            session, [candidate], self._columns, [outcome.value for outcome in REUSED]
+        )
+        own = [row for row in rows if row.job_id == self._job_id]
+        # A measured row beats a built one, so that a device that was away once costs nothing twice.
+        others = sorted(
+            (row for row in rows if row.job_id != self._job_id), key=lambda row: row.outcome != Outcome.MEASURED.value
+        )
+        chosen = next(iter(own or (others if self._other_jobs else [])), None)
+        return chosen, candidate_rows.artifacts(session, chosen.job_id, chosen.key) if chosen else {}
+
+    def _products(self, artifacts: dict[str, str]) -> tuple[Product, ...] | None:
+        """The products' bytes; None when one is gone or damaged, which makes the whole candidate a miss."""
+        products: list[Product] = []
+        for name, digest in artifacts.items():
+            try:
+                data = self._store.get(digest)
+            except (NotFound, Gone):
+                return None
+            products.append(Product(name, MEDIA_TYPES.get(name, "application/octet-stream"), data))
+        return tuple(products)
+
+
+MEDIA_TYPES = {
+    "tilelang_source": "text/x-python",
+    "cuda_source": "text/x-cuda",
+    "ascend_source": "text/x-c++",
+    "ir": "application/json",
+}
+"""Media types of products by name; everything else is bytes."""

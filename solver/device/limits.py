@@ -1,0 +1,100 @@
+"""What a warp schedule's families need to know of a device: whole numbers read once from the hardware profile.
+
+Every number is read by path and unit, so that a problem that was closed holds no profile and asks nothing later.
+"""
+
+import math
+from dataclasses import dataclass
+
+from warpwright.solver.domain.profile import HardwareProfile
+
+__all__ = ["DeviceFacts", "read_facts"]
+
+DEFAULT_LOAD_LATENCY_FACTOR = 2.0
+"""Loads are planned at this multiple of the idle TMA latency when the profile does not say otherwise.
+
+Origin: measured on one H200 with a bf16 matrix product of 8192 cubed. For six tile shapes the throughput stops growing at the
+depth that this factor gives (128x256x64: 3, 128x128x64: 4, 64x256x64: 4, 128x192x64: 3), and at the idle latency one depth
+less is 10 to 25 % slower: other SMs share L2, so a loaded load takes about twice as long.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """Limits and latencies of one device. Registers are 32-bit and, where not said otherwise, per thread."""
+
+    arch: str
+    tma: bool
+    wgmma: bool
+    tcgen05: bool
+    setmaxnreg: bool
+    block_threads: int
+    block_registers: int
+    thread_registers: int
+    setmaxnreg_minimum: int
+    setmaxnreg_maximum: int
+    setmaxnreg_step: int
+    shared_bytes_per_block: int
+    shared_bytes_per_sm: int
+    shared_bytes_reserved: int
+    sm_warps: int
+    sm_blocks: int
+    named_barriers: int
+    tensor_columns: int
+    tensor_lanes: int
+    tensor_minimum_columns: int
+    barrier_latency_cycles: int
+    load_latency_cycles: int
+    """Idle TMA latency from issue to the first bytes' arrival."""
+    load_latency_percent: int
+    """Loads are planned at this percentage of their idle latency."""
+
+    def launch_registers(self, threads: int, min_blocks: int) -> int:
+        """Registers per thread that ptxas may give at launch: ``floor(registers / (threads * blocks) / 8) * 8``.
+
+        The rule of ``__launch_bounds__`` as ptxas 13.0 applies it; never above what a thread can address.
+        """
+        return min(self.block_registers // (threads * max(min_blocks, 1)) // 8 * 8, self.thread_registers)
+
+
+def read_facts(profile: HardwareProfile) -> DeviceFacts:
+    """The facts of a CUDA profile.
+
+    Raises:
+        ProfileError: a number that every CUDA schedule depends on is missing, unknown or in another unit.
+    """
+
+    def optional(path: str, unit: str, otherwise: int) -> int:
+        return profile.integer(path, unit) if profile.has(path) else otherwise
+
+    def cycles(path: str) -> int:
+        return math.ceil(profile.number(path, "cycles")) if profile.has(path) else 0
+
+    factor = DEFAULT_LOAD_LATENCY_FACTOR
+    if profile.has("tma.load_latency_factor"):
+        factor = profile.number("tma.load_latency_factor", "ratio")
+    return DeviceFacts(
+        arch=profile.arch,
+        tma=profile.flag("features.tma"),
+        wgmma=profile.flag("features.wgmma"),
+        tcgen05=profile.flag("features.tcgen05"),
+        setmaxnreg=profile.flag("features.setmaxnreg"),
+        block_threads=profile.integer("block.max_threads", "threads"),
+        block_registers=profile.integer("block.max_registers", "registers"),
+        thread_registers=profile.integer("thread.max_registers", "registers"),
+        setmaxnreg_minimum=optional("setmaxnreg.minimum", "registers", 0),
+        setmaxnreg_maximum=optional("setmaxnreg.maximum", "registers", 0),
+        setmaxnreg_step=optional("setmaxnreg.step", "registers", 8),
+        shared_bytes_per_block=profile.integer("shared.per_block", "bytes"),
+        shared_bytes_per_sm=profile.integer("shared.per_sm", "bytes"),
+        shared_bytes_reserved=profile.integer("shared.reserved_per_block", "bytes"),
+        sm_warps=profile.integer("sm.max_warps", "warps"),
+        sm_blocks=profile.integer("sm.max_blocks", "blocks"),
+        named_barriers=profile.integer("barriers.named_available", "count"),
+        tensor_columns=optional("tensor_memory.columns", "columns", 0),
+        tensor_lanes=optional("tensor_memory.lanes", "lanes", 0),
+        tensor_minimum_columns=optional("tensor_memory.minimum_columns", "columns", 32),
+        barrier_latency_cycles=cycles("mbarrier.latency"),
+        load_latency_cycles=cycles("tma.latency"),
+        load_latency_percent=math.ceil(factor * 100),
+    )

@@ -1,0 +1,160 @@
+"""What one operation costs one of the instruction streams that share it: jobs for the event core.
+
+Matrix products: an instruction of a warpgroup multiplies 64 rows; its B operand, and its A operand unless that is in
+registers, come out of shared memory anew for every instruction, so the tile shape decides whether the tensor core or
+shared memory is the limit. How the warpgroups split a tile is TileLang's own rule (:mod:`warpwright.solver.device.wgmma`).
+"""
+
+from dataclasses import dataclass, field
+
+from warpwright.solver.device.wgmma import WARPGROUP, Partition, partition
+from warpwright.solver.domain import GemmShape, Issue, KernelGraph, Memory, Op, OpKind, Unit
+from warpwright.solver.forecast.events import Job
+from warpwright.solver.forecast.machine import Machine
+
+__all__ = ["LOAD_QUEUE", "TENSOR_QUEUE", "Costs", "element_bytes"]
+
+INSTRUCTION_ROWS = 64
+LOAD_QUEUE, TENSOR_QUEUE = "tma", "tensor_core"
+INSTRUCTION_BYTES_DEEP = 32
+"""A warpgroup instruction is 32 bytes deep in K: 16 half-precision or 32 eight-bit elements."""
+
+
+def element_bytes(dtype: str) -> float:
+    """Bytes of one element of a TileLang dtype name."""
+    digits = "".join(ch if ch.isdigit() else " " for ch in dtype).split()
+    return int(digits[0]) / 8 if digits else 1.0
+
+
+@dataclass(slots=True)
+class Costs:
+    """Jobs of the operations of one kernel on one machine. Amounts are cycles of a unit, per stream.
+
+    Equal requests get the same job object, which the event core's cache of shares counts on.
+    """
+
+    graph: KernelGraph
+    machine: Machine
+    _jobs: dict[tuple[str, int, int, float, int], Job] = field(default_factory=dict)
+    _memory: dict[str, Memory] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._memory = {buffer.name: buffer.memory for buffer in self.graph.buffers}
+
+    def gemm(self, op: Op, shape: GemmShape, streams: int, warps: int, spilled: int) -> Job:
+        """One warpgroup's part of a matrix product, as wgmma (or the same traffic by mma.sync on older parts).
+
+        With ``spilled`` registers ptxas serialises the instructions and moves the accumulators through local memory.
+        """
+        machine = self.machine
+        split = partition(shape, warps) or Partition(max(warps, WARPGROUP), 1)
+        rows = shape.m * WARPGROUP / split.rows
+        columns = shape.n / split.columns
+        width = element_bytes(shape.a_dtype)
+        tensor = shape.m * shape.n * shape.k / machine.tensor_rate(shape.a_dtype) / streams
+        row_blocks = max(1.0, rows / INSTRUCTION_ROWS)
+        operand_a = rows * shape.k * width if shape.a_memory is not Memory.FRAGMENT else 0.0
+        operand_b = row_blocks * columns * shape.k * width
+        instructions = row_blocks * shape.k * width / INSTRUCTION_BYTES_DEEP
+        floor = tensor
+        if spilled:
+            floor += instructions * machine.serial_latency + spilled * machine.spill_cycles
+        demands = (("tensor_core", tensor), ("shared", (operand_a + operand_b) / machine.shared_bytes))
+        return Job(op.id, demands, floor=floor, tail=machine.gemm_overhead, queue=TENSOR_QUEUE)
+
+    def load(self, op: Op, miss: float) -> Job:
+        """A bulk load: latency first, then bytes through L2 (``miss`` of them from memory) into shared memory."""
+        machine = self.machine
+        moved = float(sum(access.bytes for access in op.writes))
+        demands = (
+            ("fill", moved / machine.fill_bytes),
+            ("memory", miss * moved / machine.memory_bytes),
+            ("shared", moved / machine.shared_bytes),
+        )
+        return Job(f"tma {op.id}", demands, lead=machine.load_latency, queue=LOAD_QUEUE)
+
+    def store(self, op: Op, streams: int) -> Job:
+        """A store to global memory with its wait: out of shared memory into L2 and on to memory."""
+        machine = self.machine
+        moved = float(sum(access.bytes for access in op.writes)) / streams
+        demands = (
+            ("fill", moved / machine.fill_bytes),
+            ("memory", moved / machine.memory_bytes),
+            ("shared", moved / machine.shared_bytes),
+        )
+        return Job(op.id, demands, tail=machine.store_latency)
+
+    def thread_copy(self, op: Op, streams: int, miss: float) -> Job:
+        """Global to shared memory by the threads themselves: they issue for as long as the data path is busy."""
+        machine = self.machine
+        moved = float(sum(access.bytes for access in op.writes)) / streams
+        demands = (
+            ("copy", moved / machine.copy_bytes),
+            ("fill", moved / machine.fill_bytes),
+            ("memory", miss * moved / machine.memory_bytes),
+            ("shared", moved / machine.shared_bytes),
+        )
+        return Job(op.id, demands)
+
+    def threads(self, op: Op, streams: int) -> Job:
+        """Arithmetic on fragments, fills, reductions, register to shared copies: ALU, SFU and shared memory.
+
+        One warpgroup alone keeps only a share of ALU and SFU busy (dependent instructions), hence the floor.
+        """
+        machine = self.machine
+        amounts = {Unit.ALU: 0.0, Unit.SFU: 0.0}
+        for use in op.uses:
+            if use.unit in amounts:
+                amounts[use.unit] += use.cycles / streams
+        if not any(amounts.values()) and op.elements:
+            amounts[Unit.ALU] = op.elements / machine.alu / streams
+        moved = sum(a.bytes for a in (*op.reads, *op.writes) if self._on_chip(a.buffer))
+        demands = [
+            ("alu", amounts[Unit.ALU] / machine.alu_ratio),
+            ("sfu", amounts[Unit.SFU]),
+            ("shared", moved / machine.shared_bytes / streams),
+        ]
+        longest = max(amount for _, amount in demands)
+        return Job(op.id, tuple((u, a) for u, a in demands if a > 0), floor=longest / machine.stream_ratio)
+
+    def arrival(self, cycles: float) -> Job:
+        """Arrivals of a stream's threads at an mbarrier: cycles of shared memory."""
+        key = ("arrive", 0, 0, cycles, 0)
+        if key not in self._jobs:
+            self._jobs[key] = Job("arrive", (("shared", cycles),))
+        return self._jobs[key]
+
+    def of(self, op: Op, streams: int, warps: int, miss: float, spilled: int) -> Job:
+        """The job of any operation for one of ``streams`` equal streams."""
+        key = (op.id, streams, warps, miss, spilled)
+        if key not in self._jobs:
+            self._jobs[key] = self._job(op, streams, warps, miss, spilled)
+        return self._jobs[key]
+
+    def _job(self, op: Op, streams: int, warps: int, miss: float, spilled: int) -> Job:
+        if op.gemm is not None:
+            return self.gemm(op, op.gemm, streams, warps, spilled)
+        if op.kind is OpKind.TMA_LOAD:
+            return self.load(op, miss)
+        if op.kind is OpKind.TMA_STORE:
+            return self.store(op, streams)
+        if op.kind is OpKind.ASYNC_LOAD or (op.kind is OpKind.COPY and self._from_global(op)):
+            return self.thread_copy(op, streams, miss)
+        if op.kind is OpKind.COPY and self._to_global(op):
+            return self.store(op, streams)
+        return self.threads(op, streams)
+
+    def in_tensor_memory(self, op: Op) -> bool:
+        """Whether one thread issues the operation as a product into tensor memory (tcgen05) and goes on."""
+        return op.gemm is not None and op.gemm.c_memory is Memory.TENSOR and op.issue is Issue.ASYNCHRONOUS
+
+    def _on_chip(self, name: str) -> bool:
+        return self._memory.get(name) is Memory.SHARED
+
+    def _from_global(self, op: Op) -> bool:
+        return any(self._memory.get(a.buffer) is Memory.GLOBAL for a in op.reads) and any(
+            self._on_chip(a.buffer) for a in op.writes
+        )
+
+    def _to_global(self, op: Op) -> bool:
+        return any(self._memory.get(a.buffer) is Memory.GLOBAL for a in op.writes)

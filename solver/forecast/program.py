@@ -1,0 +1,249 @@
+"""From a schedule to instruction streams: one a consumer warpgroup, one a role that only issues.
+
+Semantics are those of TileLang 0.1.15's materialiser: stages shift an entry by whole iterations inside its role's body, an
+operation takes the stage of the open spans of the pipelines it touches, versions and parities follow the entry's own count
+(wheel, src/cuda/transform/materialize_ws_schedule.cc:1863-1936, 2495-2553).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from warpwright.solver.device.wgmma import WARPGROUP, partition
+from warpwright.solver.domain import (
+    ROOT,
+    KernelGraph,
+    Memory,
+    Op,
+    OpKind,
+    OpRef,
+    Pipeline,
+    Role,
+    Sync,
+    SyncKind,
+    WarpSchedule,
+)
+from warpwright.solver.forecast.costs import Costs
+from warpwright.solver.forecast.events import (
+    Arrive,
+    Async,
+    Barrier,
+    Commit,
+    Drain,
+    Instruction,
+    Job,
+    Mark,
+    Run,
+    Stream,
+    Wait,
+)
+from warpwright.solver.forecast.events import Sync as ThreadSync
+from warpwright.solver.forecast.loops import Loops
+from warpwright.solver.warp.plain_copies import LOADS
+
+__all__ = ["Program", "stages_of"]
+
+WARP_THREADS = 32
+PRODUCTS = "products"
+"""Group of the products that a stream has in flight: waits and commits of the tensor core count them in order of issue."""
+PARALLEL_KINDS = (OpKind.GEMM, OpKind.COPY, OpKind.FILL, OpKind.REDUCE, OpKind.PARALLEL, OpKind.ASYNC_LOAD)
+
+
+def stages_of(schedule: WarpSchedule, graph: KernelGraph, scope: str, role: str) -> list[tuple[OpRef | Sync, int]]:
+    """The role's entries of a scope with their delta: their stage minus the body's smallest (rule of MWS:1863-1936)."""
+    body = schedule.program(scope).body(role)
+    pipelines = {name: pipeline.name for pipeline in schedule.pipelines for name in pipeline.buffers}
+    lowest = min((entry.stage for entry in body if isinstance(entry, Sync)), default=0)
+    open_stages: dict[str, int] = {}
+    result: list[tuple[OpRef | Sync, int]] = []
+    for entry in body:
+        if isinstance(entry, Sync):
+            if entry.sync in (SyncKind.PRODUCER_ACQUIRE, SyncKind.CONSUMER_WAIT):
+                open_stages[entry.pipeline] = entry.stage
+            else:
+                open_stages.pop(entry.pipeline, None)
+            result.append((entry, entry.stage - lowest))
+            continue
+        touched = {pipelines[name] for name in _buffers(graph, entry.id) if name in pipelines}
+        found = [open_stages[name] for name in sorted(touched) if name in open_stages]
+        result.append((entry, found[0] - lowest if found else 0))
+    return result
+
+
+def _buffers(graph: KernelGraph, item: str) -> set[str]:
+    """Buffers touched by an operation, or by everything inside a child scope."""
+    for op in graph.ops:
+        if op.id == item:
+            return {access.buffer for access in (*op.reads, *op.writes)}
+    return {name for child in graph.scope(item).items for name in _buffers(graph, child)}
+
+
+@dataclass(slots=True)
+class Program:
+    """Streams of one resident block.
+
+    ``miss`` is the share of loaded bytes that comes from memory, by operation; ``spilled`` the registers of a thread that
+    do not fit, by role; ``block`` tells blocks on one SM apart.
+    """
+
+    graph: KernelGraph
+    schedule: WarpSchedule
+    costs: Costs
+    loops: Loops
+    miss: Mapping[str, float]
+    spilled: Mapping[str, int]
+    block: int = 0
+    _barriers: dict[tuple[str, str], list[Barrier]] = field(default_factory=dict)
+    _by_id: dict[str, Op] = field(default_factory=dict)
+    _split: dict[str, bool] = field(default_factory=dict)
+    _committed: dict[tuple[str, str, SyncKind], bool] = field(default_factory=dict)
+
+    def streams(self) -> list[Stream]:
+        """The block's streams, roles in the schedule's order."""
+        self._by_id = {op.id: op for op in self.graph.ops}
+        widths = {role.name: self._width(role) for role in self.schedule.roles}
+        for pipeline in self.schedule.pipelines:
+            producer, consumer = self._sides(pipeline)
+            self._barriers[(pipeline.name, "full")] = [
+                Barrier(f"full:{pipeline.name}", widths.get(producer, 1)) for _ in range(pipeline.depth)
+            ]
+            self._barriers[(pipeline.name, "empty")] = [
+                Barrier(f"empty:{pipeline.name}", widths.get(consumer, 1)) for _ in range(pipeline.depth)
+            ]
+        result: list[Stream] = []
+        for role in self.schedule.roles:
+            width = widths[role.name]
+            instructions = list(self._scope(ROOT, role, width, {}))
+            for index in range(width):
+                name = f"{role.name}.{index}" if width > 1 else role.name
+                result.append(Stream(f"{name}@{self.block}" if self.block else name, role.name, instructions))
+        return result
+
+    def _width(self, role: Role) -> int:
+        """Warpgroups of a role whose operations all threads share; a role that only issues bulk copies is one stream."""
+        works = any(self._all_threads(op) for op in self._placed(role))
+        return max(1, role.warps // WARPGROUP) if works else 1
+
+    def _all_threads(self, op: Op) -> bool:
+        return self._plain(op) or (op.kind in PARALLEL_KINDS and not self.costs.in_tensor_memory(op))
+
+    def _plain(self, op: Op) -> bool:
+        """Whether a load runs as a plain copy: no pipeline protects what it fills."""
+        return op.kind in LOADS and not self._pipeline(op)
+
+    def _placed(self, role: Role) -> list[Op]:
+        ids = {e.id for p in self.schedule.scopes for e in p.body(role.name) if isinstance(e, OpRef)}
+        return [op for op in self.graph.ops if op.id in ids]
+
+    def _sides(self, pipeline: Pipeline) -> tuple[str, str]:
+        producer = consumer = ""
+        for program in self.schedule.scopes:
+            for body in program.bodies:
+                for entry in body.instructions:
+                    if isinstance(entry, Sync) and entry.pipeline == pipeline.name:
+                        if entry.sync in (SyncKind.PRODUCER_ACQUIRE, SyncKind.PRODUCER_COMMIT):
+                            producer = body.role
+                        else:
+                            consumer = body.role
+        return producer, consumer
+
+    def _scope(
+        self, scope: str, role: Role, streams: int, counts: dict[tuple[str, SyncKind], int]
+    ) -> Iterator[Instruction]:
+        """Instructions of one entry into a scope, in issue order."""
+        entries = stages_of(self.schedule, self.graph, scope, role.name)
+        trips = 1 if scope == ROOT else self.loops.played[scope]
+        shift = max((delta for _, delta in entries), default=0)
+        for step in range(trips + shift):
+            for entry, delta in entries:
+                if not 0 <= step - delta < trips:
+                    continue
+                if isinstance(entry, Sync):
+                    yield from self._sync(entry, role, counts)
+                elif entry.id in self._by_id:
+                    yield from self._op(self._by_id[entry.id], role, streams)
+                else:
+                    yield from self._scope(entry.id, role, streams, counts)
+            if scope != ROOT:
+                yield Mark(scope, step)
+
+    def _sync(self, sync: Sync, role: Role, counts: dict[tuple[str, SyncKind], int]) -> Iterator[Instruction]:
+        pipeline = self.schedule.pipeline(sync.pipeline)
+        index = counts.get((sync.pipeline, sync.sync), 0)
+        counts[(sync.pipeline, sync.sync)] = index + 1
+        slot, parity = index % pipeline.depth, index // pipeline.depth & 1
+        full, empty = (self._barriers[(pipeline.name, side)][slot] for side in ("full", "empty"))
+        latency = self.costs.machine.barrier_latency
+        match sync.sync:
+            case SyncKind.PRODUCER_ACQUIRE:
+                yield Wait(empty, parity ^ 1, latency, empty.name)
+            case SyncKind.CONSUMER_WAIT:
+                yield Wait(full, parity, latency, full.name)
+            case SyncKind.PRODUCER_COMMIT:
+                yield Commit(full, PRODUCTS if self._by_tensor_core(role, sync) else pipeline.name)
+            case SyncKind.CONSUMER_RELEASE if self._by_tensor_core(role, sync):
+                yield Commit(empty, PRODUCTS)
+            case SyncKind.CONSUMER_RELEASE:
+                yield from self._arrivals(role)
+                yield Arrive(empty)
+
+    def _by_tensor_core(self, role: Role, sync: Sync) -> bool:
+        """Whether products into tensor memory fill or read the pipeline in this role: then tcgen05.commit arrives for them."""
+        key = (role.name, sync.pipeline, sync.sync)
+        if key not in self._committed:
+            buffers = self.schedule.pipeline(sync.pipeline).buffers
+            self._committed[key] = any(
+                access.buffer in buffers
+                for op in self._placed(role)
+                if self.costs.in_tensor_memory(op)
+                for access in (op.writes if sync.sync is SyncKind.PRODUCER_COMMIT else op.reads)
+            )
+        return self._committed[key]
+
+    def _arrivals(self, role: Role) -> Iterator[Instruction]:
+        """All threads of a stream arrive on one word of shared memory, one after the other."""
+        cycles = self.costs.machine.arrive_cycles * WARP_THREADS * min(role.warps, WARPGROUP)
+        if cycles > 0:
+            yield Run(self.costs.arrival(cycles))
+
+    def _op(self, op: Op, role: Role, streams: int) -> Iterator[Instruction]:
+        if op.kind is OpKind.WAIT:
+            yield Drain(PRODUCTS, "wgmma", op.pending)
+            return
+        if op.kind in (OpKind.BIND, OpKind.TASK):
+            return
+        machine = self.costs.machine
+        if self._plain(op):
+            yield Run(self.costs.thread_copy(op, streams, self.miss.get(op.id, 0.0)))
+            yield Async(Job(f"arrival {op.id}", (), tail=machine.copy_latency), op.id)
+            yield Drain(op.id, f"copy:{op.id}")
+            yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
+            return
+        job = self.costs.of(op, streams, role.warps, self.miss.get(op.id, 0.0), self.spilled.get(role.name, 0))
+        if op.left_in_flight or self.costs.in_tensor_memory(op):
+            yield Async(job, PRODUCTS)
+            return
+        if op.kind is OpKind.TMA_LOAD:
+            yield Async(job, self._pipeline(op))
+            return
+        staged = streams > 1 and any(self.graph.buffer(a.buffer).memory is Memory.SHARED for a in op.writes)
+        # A row that lies in several warpgroups is reduced through shared memory, with a barrier on each side.
+        staged = staged or (op.kind is OpKind.REDUCE and self._splits_columns(role))
+        if staged:
+            yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
+        yield Run(job)
+        if staged:
+            yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
+
+    def _splits_columns(self, role: Role) -> bool:
+        """Whether the role's warpgroups share rows of a matrix product."""
+        if role.name not in self._split:
+            shapes = [op.gemm for op in self._placed(role) if op.gemm is not None]
+            splits = [partition(shape, role.warps) for shape in shapes]
+            self._split[role.name] = any(split is not None and split.columns > 1 for split in splits)
+        return self._split[role.name]
+
+    def _pipeline(self, op: Op) -> str:
+        for pipeline in self.schedule.pipelines:
+            if any(access.buffer in pipeline.buffers for access in op.writes):
+                return pipeline.name
+        return ""

@@ -1,0 +1,259 @@
+"""Plays a kernel on a device: one SM with its resident blocks exactly, then waves over all SMs, clock and launch.
+
+The steady state of the innermost loop is played for some iterations and extrapolated by its interval; fills, drains,
+prologue and epilogue are played as they are.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from warpwright.solver.domain import HardwareProfile, KernelGraph, WarpSchedule
+from warpwright.solver.forecast.costs import TENSOR_QUEUE, Costs
+from warpwright.solver.forecast.events import Engine, Stream
+from warpwright.solver.forecast.loops import Loops, loops_of
+from warpwright.solver.forecast.machine import Machine, machine
+from warpwright.solver.forecast.occupancy import Footprint, blocks_per_sm, shared_bytes
+from warpwright.solver.forecast.program import Program
+from warpwright.solver.forecast.registers import Registers, launch_registers, role_registers
+from warpwright.solver.forecast.result import Simulation, Stall, TimelineEvent
+from warpwright.solver.forecast.traffic import misses
+
+__all__ = ["Block", "iterations", "play", "simulate"]
+
+MEASURED = 6
+"""Innermost iterations that give the interval, after the pipelines filled and before loads run out."""
+TIMELINE_EVENTS = 400
+UNITS = ("tensor_core", "shared", "sfu", "alu", "fill", "memory", "copy")
+
+StreamBuilder = Callable[[Mapping[str, float], int], list[Stream]]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A kernel ready to be played: its loops, its footprint, and how to make the streams of one resident block."""
+
+    graph: KernelGraph
+    loops: Loops
+    footprint: Footprint
+    build: StreamBuilder
+    ahead: int
+    """Iterations that loads run ahead: the deepest pipeline."""
+    spilled: int = 0
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    cycles: float
+    interval: float
+    busy: dict[str, float]
+    engine: Engine
+    steady: tuple[float, float] | None = None
+
+
+def iterations(ahead: int) -> int:
+    """Innermost iterations to play: the pipelines fill, the interval is measured, the pipelines drain."""
+    return 2 * ahead + MEASURED + 4
+
+
+def simulate(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedule) -> Simulation:
+    """Forecast of one launch of ``graph`` under ``schedule``.
+
+    Raises:
+        ProfileError: the profile lacks a number without which nothing can be played (it is no CUDA device).
+        GraphError: the schedule names an operation, buffer or scope that the graph does not hold.
+    """
+    device = machine(profile)
+    ahead = max((pipeline.depth for pipeline in schedule.pipelines), default=1)
+    loops = loops_of(graph, device.sms, iterations(ahead))
+    costs = Costs(graph, device)
+    registers = role_registers(graph, device, schedule)
+    threads = 32 * schedule.num_warps
+    largest = max(role.registers_per_thread for role in schedule.roles)
+    footprint = Footprint(
+        threads,
+        launch_registers(device, threads, graph.min_blocks_per_sm, largest),
+        shared_bytes(graph, schedule),
+    )
+
+    def build(miss: Mapping[str, float], index: int) -> list[Stream]:
+        spilled = {name: need.spilled for name, need in registers.items()}
+        return Program(graph, schedule, costs, loops, miss, spilled, index).streams()
+
+    block = Block(
+        graph, loops, footprint, build, ahead, max(r.spilled for r in registers.values()), _remarks(registers)
+    )
+    return play(block, device)
+
+
+def play(block: Block, device: Machine) -> Simulation:
+    """Plays a block on an SM at every occupancy that its launch meets, and puts the launch together."""
+    reasons = list(block.reasons)
+    occupancy = blocks_per_sm(device, block.footprint)
+    if occupancy == 0:
+        reasons.append(
+            f"no block fits an SM: {block.footprint.shared_bytes} bytes of shared memory, "
+            f"{block.footprint.threads} threads of {block.footprint.registers_per_thread} registers"
+        )
+        occupancy = 1
+    if block.loops.estimated:
+        reasons.append("estimated extents: " + ", ".join(block.loops.estimated))
+    total = block.loops.blocks
+    occupancy = max(1, min(occupancy, ceil(total / device.sms)))
+    slots = device.sms * occupancy
+    miss = misses(block.graph, block.loops, min(total, slots), device.l2_capacity)
+    full = _play_sm(block, device, miss, occupancy)
+    if full.engine.stuck():
+        return _deadlock(full.engine, occupancy)
+    whole_waves, rest = divmod(total, slots)
+    cycles = whole_waves * full.cycles
+    waves = float(whole_waves)
+    if rest:
+        crowd = ceil(rest / device.sms)
+        last = full if crowd == occupancy else _play_sm(block, device, miss, crowd)
+        cycles += last.cycles
+        waves += rest / slots
+    lasted = max(full.cycles, 1.0)  # a kernel without costs takes no time; its units are idle, not undefined
+    busy = {unit: full.busy.get(unit, 0.0) / lasted * (total / slots) / max(1, ceil(total / slots)) for unit in UNITS}
+    clock = _clock(device, busy)
+    return Simulation(
+        cycles=cycles,
+        nanoseconds=cycles * 1e3 / clock + device.launch_ns,
+        clock_mhz=clock,
+        interval_cycles=full.interval,
+        block_cycles=full.cycles,
+        waves=waves,
+        blocks_per_sm=occupancy,
+        utilisation={unit: full.busy.get(unit, 0.0) / lasted for unit in UNITS if full.busy.get(unit)},
+        stalls=_stalls(full.engine),
+        events=tuple(TimelineEvent(*event) for event in sorted(full.engine.events, key=lambda e: (e[1], e[0]))),
+        spilled_registers=block.spilled,
+        serialised=block.spilled > 0,
+        dram_bytes=full.busy.get("memory", 0.0) * device.memory_bytes * total / occupancy,
+        reasons=tuple(reasons),
+        steady_cycles=full.steady,
+    )
+
+
+def _play_sm(block: Block, device: Machine, miss: Mapping[str, float], occupancy: int) -> _Played:
+    """One SM with this many blocks, played with products taking turns and, in part, side by side.
+
+    Nothing in a kernel says how far warpgroups drift apart. When they take turns at the tensor core, one computes while
+    another multiplies; in step, all multiply and then all compute. Hardware lies between (``phase``).
+    """
+    turns = _play_once(block, device, miss, occupancy, frozenset())
+    width = sum(stream.marks != {} for stream in turns.engine.streams)
+    if device.phase <= 0.0 or width <= 1 or turns.engine.stuck():
+        return turns
+    together = _play_once(block, device, miss, occupancy, frozenset({TENSOR_QUEUE}))
+
+    def mix(first: float, second: float) -> float:
+        return first + device.phase * (second - first)
+
+    units = sorted(set(turns.busy) | set(together.busy))
+    return _Played(
+        mix(turns.cycles, together.cycles),
+        mix(turns.interval, together.interval),
+        {unit: mix(turns.busy.get(unit, 0.0), together.busy.get(unit, 0.0)) for unit in units},
+        turns.engine,
+        turns.steady,
+    )
+
+
+def _play_once(
+    block: Block, device: Machine, miss: Mapping[str, float], occupancy: int, side_by_side: frozenset[str]
+) -> _Played:
+    """From the blocks' common start to the last one's end; real length, extrapolated."""
+    streams: list[Stream] = []
+    for index in range(occupancy):
+        for stream in block.build(miss, index):
+            stream.start = device.block_cycles * (index + 1)
+            streams.append(stream)
+    engine = Engine(streams, side_by_side=side_by_side, timeline=TIMELINE_EVENTS)
+    cycles = engine.run()
+    busy = dict(engine.busy)
+    interval, steady = 0.0, None
+    for scope, played in block.loops.played.items():
+        if scope in {s.parent for s in block.graph.scopes}:
+            continue
+        entries = block.loops.entries(block.graph, scope)
+        shown = block.loops.played_entries(block.graph, scope)
+        found = _interval(engine, scope, played, block.ahead)
+        if found is None:
+            continue
+        interval, rates, steady = found
+        left = block.loops.trips[scope] * entries - played * shown
+        cycles += left * interval
+        for unit, rate in rates.items():
+            busy[unit] = busy.get(unit, 0.0) + rate * left * interval
+    return _Played(cycles, interval, busy, engine, steady)
+
+
+def _interval(
+    engine: Engine, scope: str, played: int, ahead: int
+) -> tuple[float, dict[str, float], tuple[float, float]] | None:
+    """Steady interval of a loop, unit rates in it, and its place in time, from the slowest stream.
+
+    The last ``ahead`` steps load nothing.
+    """
+    best: tuple[float, dict[str, float], tuple[float, float]] | None = None
+    for stream in engine.streams:
+        last = min(played - 1, max((step for loop, step in stream.marks if loop == scope), default=-1))
+        if last < 1:
+            continue
+        end = max(1, last - ahead) if last > MEASURED + ahead else last
+        begin = max(0, end - MEASURED)
+        length = stream.marks[(scope, end)] - stream.marks[(scope, begin)]
+        count = end - begin
+        if length <= 0 or (best is not None and length / count <= best[0]):
+            continue
+        later, earlier = (engine.snapshots[(f"{stream.name}/{scope}", step)] for step in (end, begin))
+        rates = {unit: (later[unit] - earlier.get(unit, 0.0)) / length for unit in later}
+        best = length / count, rates, (_steady_from(stream, scope, begin, length / count), stream.marks[(scope, end)])
+    return best
+
+
+def _steady_from(stream: Stream, scope: str, begin: int, interval: float) -> float:
+    """Where the steady state begins: before step ``begin``, which is in it, all steps that last as long within a twentieth."""
+    while begin > 0:
+        lasted = stream.marks[(scope, begin)] - stream.marks[(scope, begin - 1)]
+        if abs(lasted - interval) > interval / 20:
+            break
+        begin -= 1
+    return stream.marks[(scope, begin)]
+
+
+def _clock(device: Machine, busy: Mapping[str, float]) -> float:
+    """The clock that the power limit leaves: dynamic power grows with the third power of the clock (voltage follows it)."""
+    dynamic = device.power_tensor * busy["tensor_core"] + device.power_shared * busy["shared"]
+    if device.power_static + dynamic <= 1.0 or dynamic <= 0.0:
+        return device.clock
+    return float(device.clock * ((1.0 - device.power_static) / dynamic) ** (1 / 3))
+
+
+def _stalls(engine: Engine) -> tuple[Stall, ...]:
+    """Shares of the played time that each role's streams waited, by cause."""
+    total = max(engine.now, 1.0)
+    sums: dict[tuple[str, str], float] = {}
+    members: dict[str, int] = {}
+    for stream in engine.streams:
+        members[stream.role] = members.get(stream.role, 0) + 1
+        for start, end, cause in stream.stalls:
+            sums[(stream.role, cause)] = sums.get((stream.role, cause), 0.0) + end - start
+    found = [Stall(role, cause, value / total / members[role]) for (role, cause), value in sums.items()]
+    return tuple(sorted(found, key=lambda stall: (-stall.share, stall.role, stall.cause)))
+
+
+def _deadlock(engine: Engine, occupancy: int) -> Simulation:
+    return Simulation(
+        0.0, 0.0, 0.0, 0.0, 0.0, 0.0, occupancy, {}, _stalls(engine), (), deadlock=engine.stuck(), reasons=("deadlock",)
+    )
+
+
+def _remarks(registers: Mapping[str, Registers]) -> tuple[str, ...]:
+    return tuple(
+        f"role {name} needs about {need.needed} registers and has {need.budget}: matrix products are serialised"
+        for name, need in registers.items()
+        if need.spilled
+    )

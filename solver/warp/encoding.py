@@ -1,0 +1,348 @@
+"""The variables of one warp problem and what they mean; families write their rules over them.
+
+A start time is that of iteration 0 of the item's scope, in cycles; iteration i starts ``i * interval`` later. The interval
+is a variable. Where it is multiplied (by a depth, by a stage), one guarded linear constraint stands for each value.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.domain.kernel import ROOT, Issue, Memory, Op, OpKind, Scope, ScopeKind
+from warpwright.solver.engines.model import Expr, Literal, Model, Var, linear
+from warpwright.solver.warp.buffer_channels import Channel, HandOff, together
+from warpwright.solver.warp.costs import NOMINAL_TRIPS, arrival_cycles, skew_cycles, stream_cycles
+from warpwright.solver.warp.instruction_order import free_after
+from warpwright.solver.warp.problem import CONSUMER, LOAD, MMA, WarpProblem
+from warpwright.solver.warp.structure import Structure, structure_of
+
+__all__ = ["Encoding", "Key", "declare", "default_warps", "largest_depth", "legal_stages", "works_with_threads"]
+
+LARGEST_DEPTH = 12
+"""Depth that the search offers; a pin may go beyond. At twelve versions every latency in the profiles is long covered."""
+LARGEST_STAGE = 1
+"""Stage offset that software pipelining may use on its own inside one role's body; a pin may go beyond."""
+
+Key = tuple[str, str, str]
+"""Scope, role and item: one entry of one role's body."""
+
+
+@dataclass
+class Encoding:
+    """Variables of a problem, by what they decide. Lists run parallel to ``structure.channels``."""
+
+    problem: WarpProblem
+    structure: Structure
+    model: Model
+    no_reallocation: Literal
+    loops: tuple[Scope, ...] = ()
+    """Loop scopes, innermost and busiest first."""
+    width: dict[int, Literal] = field(default_factory=dict)
+    """Consumer warpgroups."""
+    groups: dict[int, Literal] = field(default_factory=dict)
+    """Warpgroups of the block."""
+    first_warp: dict[str, Var] = field(default_factory=dict)
+    warps: dict[str, Var] = field(default_factory=dict)
+    registers: dict[str, Var] = field(default_factory=dict)
+    place: dict[tuple[str, str], Literal] = field(default_factory=dict)
+    depth: list[Var] = field(default_factory=list)
+    depth_is: list[dict[int, Literal]] = field(default_factory=list)
+    versions_is: dict[str, dict[int, Literal]] = field(default_factory=dict)
+    """Versions of a buffer that changes hands: its depth, or the product of the depths of nested pipelines."""
+    merged: dict[tuple[int, int], Literal] = field(default_factory=dict)
+    apart: list[tuple[int, int]] = field(default_factory=list)
+    """Channels between the same roles in the same scope, with as many values, that no pipeline can hand over together."""
+    leads: list[Literal] = field(default_factory=list)
+    """Whether a channel is the first one of its pipeline."""
+    interval: dict[str, Var] = field(default_factory=dict)
+    length: dict[str, Var] = field(default_factory=dict)
+    start: dict[Key, Var] = field(default_factory=dict)
+    phase: dict[Key, Var] = field(default_factory=dict)
+    stage_is: dict[Key, dict[int, Literal]] = field(default_factory=dict)
+    before: dict[tuple[str, str, str, str], Literal] = field(default_factory=dict)
+    """Scope, role and two items in source order: whether the first one also runs first in its role's body."""
+    full: dict[tuple[int, int], Var] = field(default_factory=dict)
+    """When a value is there, by channel of a loop and hand-off of an iteration."""
+    release: dict[tuple[int, int], Var] = field(default_factory=dict)
+
+    def stream(self, role: str, item: str) -> Expr:
+        """Cycles for which an item holds its role's stream, as an expression of width and child intervals."""
+        if item in self.problem.scopes:
+            return self.child_cycles(item)
+        op = self.structure.ops[item]
+        return self.by_width(role, lambda warps: stream_cycles(op, warps))
+
+    def arrival(self, role: str, item: str) -> Expr:
+        """Cycles from an item's start to its result being usable."""
+        if item in self.problem.scopes:
+            return self.child_cycles(item)
+        op = self.structure.ops[item]
+        return self.by_width(role, lambda warps: arrival_cycles(self.problem, op, warps))
+
+    def skew(self, scope: str, role: str) -> Expr:
+        """How far the role's last warpgroup trails its first in one iteration of a scope."""
+        ops = tuple(self.structure.ops[i] for i in self.structure.body(scope, role) if i in self.problem.ops)
+        return self.by_width(role, lambda warps: skew_cycles(ops, warps))
+
+    def child_cycles(self, scope_id: str) -> Expr:
+        """Cycles of a whole child loop: its trips times its interval."""
+        return linear((nominal_trips(self.problem.scopes[scope_id]), self.interval[scope_id]))
+
+    def by_width(self, role: str, cycles: Callable[[int], int]) -> Expr:
+        """A number that depends on the role's width: a table over the consumer's warpgroups, a constant elsewhere."""
+        if role != CONSUMER:
+            return linear(constant=cycles(default_warps(self.problem, self.structure, role)))
+        return linear(*((cycles(WARPGROUP * groups), literal.var) for groups, literal in self.width.items()))
+
+    def bodies(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """Every role's body in every loop: scope, role, items in source order."""
+        return [
+            (scope.id, role, self.structure.body(scope.id, role))
+            for scope in self.loops
+            for role in self.structure.roles
+            if self.structure.body(scope.id, role)
+        ]
+
+    def is_staged(self, scope: str, role: str) -> bool:
+        """Whether the role's body in this scope may be reordered with stage offsets."""
+        return any((scope, role, item) in self.stage_is for item in self.structure.body(scope, role))
+
+
+def nominal_trips(scope: Scope) -> int:
+    """Trips of a loop, an assumption where only the launch knows them."""
+    return NOMINAL_TRIPS if scope.trips is None else scope.trips
+
+
+def default_warps(problem: WarpProblem, structure: Structure, role: str) -> int:
+    """Warps that a role other than the consumer takes when no pin says otherwise.
+
+    One elected lane issues TMA and tcgen05 instructions, so one warp is enough, and thread-local scalars (the place of a
+    persistent block's scheduler) are every thread's own; copies whose data passes through the threads need a whole warpgroup.
+    """
+    mine = [structure.ops[op_id] for op_id, roles in structure.placement.items() if role in roles]
+    if any(op.gemm is not None and op.gemm.c_memory is Memory.TENSOR for op in mine):
+        return 1
+    return WARPGROUP if any(works_with_threads(problem, op) for op in mine) else 1
+
+
+def works_with_threads(problem: WarpProblem, op: Op) -> bool:
+    """Whether an operation's data passes through the registers of its role's threads, so that more of them are faster."""
+    if op.through_registers:
+        return True
+    if op.kind in (OpKind.TMA_LOAD, OpKind.TMA_STORE, OpKind.BIND, OpKind.WAIT):
+        return False
+    touched = {problem.graph.buffer(access.buffer).memory for access in (*op.reads, *op.writes)}
+    return bool(touched - {Memory.LOCAL})
+
+
+def largest_depth(problem: WarpProblem, structure: Structure, index: int) -> int:
+    """Most versions the search offers for a channel: never more than there are values, and what a pin asks for."""
+    channel = structure.channels[index]
+    pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer and not channel.encloses]
+    iterations: int | None = 1
+    current: str | None = channel.scope
+    while current is not None and current != ROOT:
+        trips = problem.scopes[current].trips
+        iterations = None if iterations is None or trips is None else iterations * trips
+        current = problem.scopes[current].parent
+    most = LARGEST_DEPTH if iterations is None else max(1, min(LARGEST_DEPTH, iterations * len(channel.hand_offs)))
+    return max([most, *pinned])
+
+
+def legal_stages(problem: WarpProblem, structure: Structure, scope: Scope, role: str) -> int:
+    """Largest stage that the search offers in a role's body; 0 leaves the body in source order.
+
+    Offsets can pay only where a role leaves something in flight, so without an asynchronous product (or a pin) every
+    stage is 0: with blocking products only, no order of the same stream is shorter than another.
+    """
+    items = structure.body(scope.id, role)
+    pinned = max((pin.stage for pin in problem.pins.stages if pin.op in items), default=0)
+    if pinned or scope.kind is ScopeKind.ROOT or not (scope.zero_based or scope.kind is ScopeKind.WHILE):
+        return pinned
+    if role in (LOAD, MMA) or problem.pins.software_pipelining is False:
+        return 0
+    ops = [problem.ops[item] for item in items if item in problem.ops]
+    in_flight = any(op.gemm is not None and op.issue is Issue.ASYNCHRONOUS for op in ops)
+    return LARGEST_STAGE if in_flight or problem.pins.software_pipelining else 0
+
+
+def declare(problem: WarpProblem, at_least: Mapping[str, int] | None = None) -> Encoding:
+    """Creates the variables of a problem with their definitions; the families' rules are not in it yet.
+
+    Args:
+        problem: The closed problem.
+        at_least: Proven lower bounds of the loops' intervals, by scope.
+    """
+    structure, model = structure_of(problem), Model()
+    enc = Encoding(problem, structure, model, no_reallocation=model.boolean("no_reallocation"))
+    enc.loops = _loops(problem)
+    _declare_roles(enc)
+    _declare_channels(enc)
+    for scope in enc.loops:
+        _declare_times(enc, scope, (at_least or {}).get(scope.id, 1))
+    return enc
+
+
+def _loops(problem: WarpProblem) -> tuple[Scope, ...]:
+    def depth(scope: Scope) -> int:
+        return 0 if scope.parent is None else 1 + depth(problem.scopes[scope.parent])
+
+    def work(scope: Scope) -> int:
+        inside = [problem.ops[item] for item in scope.items if item in problem.ops]
+        return nominal_trips(scope) * sum(use.cycles for op in inside for use in op.uses)
+
+    loops = [scope for scope in problem.graph.scopes if scope.kind is not ScopeKind.ROOT and scope.items]
+    return tuple(sorted(loops, key=lambda scope: (-depth(scope), -work(scope))))
+
+
+def _declare_roles(enc: Encoding) -> None:
+    problem, structure, model = enc.problem, enc.structure, enc.model
+    most_groups = problem.device.block_threads // (32 * WARPGROUP)
+    most_warps = most_groups * WARPGROUP
+    pinned_end = [pin.warps_hi or (pin.warps_lo or 0) + 1 for pin in problem.pins.roles]
+    most_warps = max([most_warps, *(-(-end // WARPGROUP) * WARPGROUP for end in pinned_end)])
+    most_groups = max(most_warps // WARPGROUP, problem.pins.consumer_warpgroups or 0)
+    for groups in range(1, most_groups + 1):
+        enc.groups[groups] = model.boolean(f"block has {groups} warpgroups")
+    model.exactly_one(list(enc.groups.values()))
+    step, most = problem.device.setmaxnreg_step, problem.device.setmaxnreg_maximum
+    pinned_registers = [pin.registers_per_thread or 0 for pin in problem.pins.roles]
+    for role in structure.roles:
+        enc.first_warp[role] = model.integer(f"{role} first warp", 0, most_warps - 1)
+        enc.warps[role] = model.integer(f"{role} warps", 1, most_warps)
+        enc.registers[role] = model.integer(f"{role} registers", 0, max([most, *pinned_registers]))
+        eighths = model.integer(f"{role} registers over {step}", 0, max([most, *pinned_registers]) // step + 1)
+        with model.family("register_pool"):
+            model.equal(enc.registers[role] - step * eighths, 0, note=f"setmaxnreg takes multiples of {step}")
+        for op_id, roles in structure.placement.items():
+            if role in roles:
+                enc.place[op_id, role] = model.boolean(f"{op_id} in {role}")
+    if CONSUMER in structure.roles:
+        for groups in range(1, most_groups + 1):
+            enc.width[groups] = model.boolean(f"{groups} consumer warpgroups")
+            model.equal(enc.warps[CONSUMER], WARPGROUP * groups, when=[enc.width[groups]])
+        model.exactly_one(list(enc.width.values()))
+
+
+def _declare_channels(enc: Encoding) -> None:
+    problem, structure, model = enc.problem, enc.structure, enc.model
+    nested = {channel.buffer for channel in structure.channels if channel.encloses}
+    for index, channel in enumerate(structure.channels):
+        most = largest_depth(problem, structure, index)
+        depth = model.integer(f"depth of {channel.buffer} in {channel.scope}", 1, most)
+        values = {n: model.boolean(f"depth of {channel.buffer} in {channel.scope} is {n}") for n in range(1, most + 1)}
+        model.exactly_one(list(values.values()))
+        model.equal(linear((1, depth), *((-n, literal.var) for n, literal in values.items())), 0)
+        enc.depth.append(depth)
+        enc.depth_is.append(values)
+        for other, earlier in enumerate(structure.channels[:index]):
+            same = (earlier.scope, earlier.producer, earlier.consumer, earlier.buffer != channel.buffer)
+            alike = same == (channel.scope, channel.producer, channel.consumer, True)
+            alike = alike and not nested & {earlier.buffer, channel.buffer}
+            alike = alike and len(earlier.hand_offs) == len(channel.hand_offs)
+            if alike and not _can_share(problem, structure, earlier, channel):
+                enc.apart.append((other, index))
+            elif alike:
+                enc.merged[other, index] = model.boolean(f"{earlier.buffer} and {channel.buffer} share a pipeline")
+        _declare_lead(enc, index)
+    for buffer in dict.fromkeys(channel.buffer for channel in structure.channels):
+        enc.versions_is[buffer] = _versions(enc, buffer)
+    for (first, second), literal in enc.merged.items():
+        for third in range(second + 1, len(structure.channels)):
+            pair = [enc.merged.get((first, third)), enc.merged.get((second, third))]
+            if pair[0] is not None and pair[1] is not None:
+                model.any_of([pair[1]], when=[literal, pair[0]])
+                model.any_of([pair[0]], when=[literal, pair[1]])
+                model.any_of([literal], when=[pair[0], pair[1]])
+
+
+def _versions(enc: Encoding, buffer: str) -> dict[int, Literal]:
+    """Literals for each number of versions of a buffer."""
+    levels = [enc.depth_is[n] for n, channel in enumerate(enc.structure.channels) if channel.buffer == buffer]
+    made = levels[0]
+    for deeper in levels[1:]:
+        products = sorted({n * m for n in made for m in deeper})
+        named = {product: enc.model.boolean(f"{product} versions of {buffer}") for product in products}
+        enc.model.exactly_one(list(named.values()))
+        for n, outer in made.items():
+            for m, inner in deeper.items():
+                enc.model.any_of([named[n * m]], when=[outer, inner])
+        made = named
+    return made
+
+
+def _can_share(problem: WarpProblem, structure: Structure, one: Channel, other: Channel) -> bool:
+    """Whether one pipeline can hand over the values of two channels with as many each, the first ones together and so on."""
+    values = together((one, other))
+    if any(_loop_between(problem, structure, one, value) for value in values):
+        return False
+    filling, using = (structure.body(one.scope, role) for role in (one.producer, one.consumer))
+    for value, later in pairwise(values):
+        filled, free = max(map(filling.index, value.writes)), using.index(free_after(problem.ops, using, value.reads))
+        if filled >= min(map(filling.index, later.writes)) or free >= min(map(using.index, later.reads)):
+            return False
+    return True
+
+
+def _loop_between(problem: WarpProblem, structure: Structure, channel: Channel, value: HandOff) -> bool:
+    """Whether a loop that both roles of a channel enter stands after a use and before a fill of a common value.
+
+    Merged, the consumer would wait for the common commit before the loop, and the producer would come to it after the loop,
+    in which it waits for the consumer.
+    """
+    items = problem.scopes[channel.scope].items
+    first_read, last_write = min(map(items.index, value.reads)), max(map(items.index, value.writes))
+    entered = set(structure.body(channel.scope, channel.producer)) & set(
+        structure.body(channel.scope, channel.consumer)
+    )
+    loops = [at for at, item in enumerate(items) if item in problem.scopes and item in entered]
+    return any(first_read <= at < last_write for at in loops)
+
+
+def _declare_lead(enc: Encoding, index: int) -> None:
+    channel = enc.structure.channels[index]
+    lead = enc.model.boolean(f"{channel.buffer} in {channel.scope} leads its pipeline")
+    earlier = [literal for (_, second), literal in enc.merged.items() if second == index]
+    enc.model.any_of([lead, *earlier])
+    for literal in earlier:
+        enc.model.any_of([lead.negated()], when=[literal])
+    enc.leads.append(lead)
+
+
+def _declare_times(enc: Encoding, scope: Scope, least: int) -> None:
+    problem, structure, model = enc.problem, enc.structure, enc.model
+    longest = max(longest_iteration(problem, structure, scope), least)
+    enc.interval[scope.id] = model.integer(f"interval of {scope.id}", least, longest)
+    enc.length[scope.id] = model.integer(f"length of {scope.id}", 0, 4 * longest)
+    for role in structure.roles:
+        stages = legal_stages(problem, structure, scope, role)
+        for item in structure.body(scope.id, role):
+            key = (scope.id, role, item)
+            enc.start[key] = model.integer(f"start of {item} in {role}", 0, (3 + stages) * longest)
+            if stages:
+                enc.phase[key] = model.integer(f"phase of {item} in {role}", 0, longest)
+                literals = {n: model.boolean(f"stage of {item} in {role} is {n}") for n in range(stages + 1)}
+                model.exactly_one(list(literals.values()))
+                enc.stage_is[key] = literals
+    for index, channel in enumerate(structure.channels):
+        for n in range(len(channel.hand_offs)) if channel.scope == scope.id else ():
+            which = f"{channel.buffer} {n}" if n else channel.buffer
+            enc.full[index, n] = model.integer(f"{which} full in {scope.id}", 0, 6 * longest)
+            enc.release[index, n] = model.integer(f"{which} released in {scope.id}", 0, 6 * longest)
+
+
+def longest_iteration(problem: WarpProblem, structure: Structure, scope: Scope) -> int:
+    """Cycles of one iteration with nothing overlapped at all: an interval that every legal schedule can reach."""
+    total = 8 * problem.device.barrier_latency_cycles
+    for role in structure.roles:
+        narrow = 1 if role != CONSUMER else WARPGROUP
+        for item in structure.body(scope.id, role):
+            if item in problem.scopes:
+                child = problem.scopes[item]
+                total += nominal_trips(child) * longest_iteration(problem, structure, child)
+            else:
+                op = structure.ops[item]
+                total += stream_cycles(op, narrow) + arrival_cycles(problem, op, narrow)
+                total += sum(use.cycles for use in op.uses)
+    return max(total, 1)

@@ -1,0 +1,61 @@
+"""As many blocks as the kernel asks for fit one SM: shared memory with each block's reserve, warps, block slots.
+
+Registers follow from the launch bound (``min_blocks``) and are the pool's matter. Source: the profile's ``sm.*`` and
+``shared.*``; rule book 1.11 (228 KiB an SM, 1 KiB reserved a block).
+"""
+
+from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.domain.verdict import Violation
+from warpwright.solver.engines.model import linear
+from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.families.fact import Fact
+from warpwright.solver.warp.families.shared_memory import BARRIER_BYTES, holders, on_chip, static_bytes
+from warpwright.solver.warp.problem import WarpProblem
+from warpwright.solver.warp.schedule_reader import Reading
+
+NAME = "occupancy"
+
+
+def build(enc: Encoding) -> None:
+    """Shared memory, warps and slots of ``min_blocks`` blocks."""
+    model, device, blocks = enc.model, enc.problem.device, max(enc.problem.graph.min_blocks_per_sm, 1)
+    model.at_most(linear(constant=blocks), device.sm_blocks, note=f"{blocks} blocks an SM")
+    for groups, literal in enc.groups.items():
+        if groups * WARPGROUP * blocks > device.sm_warps:
+            model.any_of([literal.negated()], note=f"{blocks} blocks of {groups} warpgroups on one SM")
+    if blocks > 1:
+        # A block's barriers are at most this much; the exact granules are counted in the shared-memory family.
+        static = static_bytes(BARRIER_BYTES * sum(max(values) for values in enc.depth_is))
+        most = device.shared_bytes_per_sm // blocks - device.shared_bytes_reserved - static
+        model.at_most(on_chip(enc), most, note=f"shared memory of {blocks} blocks on one SM")
+
+
+def check(reading: Reading) -> tuple[Violation, ...]:
+    """The same sums on a finished schedule."""
+    found: list[Violation] = []
+    device, blocks = reading.problem.device, max(reading.problem.graph.min_blocks_per_sm, 1)
+    if blocks > device.sm_blocks:
+        message = f"{blocks} blocks an SM asked for, {device.sm_blocks} possible"
+        found.append(Violation(NAME, "block-slots", message))
+    warps = reading.schedule.num_warps * blocks
+    if warps > device.sm_warps:
+        found.append(Violation(NAME, "sm-warps", f"{blocks} blocks need {warps} warps, an SM has {device.sm_warps}"))
+    used = blocks * (sum(amount for _, amount in holders(reading)) + device.shared_bytes_reserved)
+    if blocks > 1 and used > device.shared_bytes_per_sm:
+        message = f"{blocks} blocks need {used:,} bytes of shared memory, an SM has {device.shared_bytes_per_sm:,}"
+        found.append(Violation(NAME, "sm-shared-memory", message))
+    return tuple(found)
+
+
+def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
+    """Blocks that fit an SM by each resource."""
+    if reading is None:
+        blocks = max(problem.graph.min_blocks_per_sm, 1)
+        return (Fact("blocks an SM", blocks, problem.device.sm_blocks, "blocks"),)
+    device = problem.device
+    bytes_a_block = sum(amount for _, amount in holders(reading)) + device.shared_bytes_reserved
+    by_shared = device.shared_bytes_per_sm // max(bytes_a_block, 1)
+    by_warps = device.sm_warps // max(reading.schedule.num_warps, 1)
+    fitting = min(by_shared, by_warps, device.sm_blocks)
+    note = f"shared memory holds {by_shared}, warps {by_warps}"
+    return (Fact("blocks an SM", max(problem.graph.min_blocks_per_sm, 1), fitting, "blocks", note=note),)

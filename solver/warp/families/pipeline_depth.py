@@ -1,0 +1,143 @@
+"""A version is free again only when its last user released it: ``acquire(i + depth)`` comes after ``release(i)``.
+
+So the interval is at least the time from a version's refill to its release, divided by the depth; loads are counted with
+the latency they have under load. A value that lives across iterations allows one version only (TileLang would hand out the
+value of ``depth`` iterations ago, rule book 1.14.8), and more versions than values are never used. A pipeline with several
+spans an iteration hands over a value in each, so its refills come sooner and no span sees what another left. Source: rule book
+1.4, 1.8; literature.md 2.1 (depth = ceil(R / II)); facebookexperimental/triton pull 1804 (versions >= lead + 1).
+"""
+
+from warpwright.solver.domain.kernel import ROOT, Op, Unit
+from warpwright.solver.domain.verdict import Violation
+from warpwright.solver.engines.model import Var
+from warpwright.solver.warp.buffer_channels import Channel, loop_carried
+from warpwright.solver.warp.costs import arrival_cycles, skew_cycles, stream_cycles, unit_cycles
+from warpwright.solver.warp.encoding import Encoding, default_warps
+from warpwright.solver.warp.families.fact import Fact
+from warpwright.solver.warp.instruction_order import wait_behind
+from warpwright.solver.warp.problem import CONSUMER, WarpProblem
+from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.structure import structure_of
+from warpwright.solver.warp.timing import iteration_limit
+
+NAME = "pipeline_depth"
+
+
+def build(enc: Encoding) -> None:
+    """Depth limits of every channel, and for loops the ring of full, release and refill."""
+    model = enc.model
+    for index, channel in enumerate(enc.structure.channels):
+        depth = enc.depth[index]
+        if channel.carried:
+            model.at_most(depth, 1, note=f"{channel.buffer} may have one version only: {channel.carried}")
+        limit = iteration_limit(enc.problem, channel.scope)
+        if limit is not None:
+            values = limit * len(channel.hand_offs)
+            model.at_most(depth, values, note=f"{channel.scope} runs {limit} times")
+        if channel.scope != ROOT:
+            _build_ring(enc, index)
+    for (first, second), literal in enc.merged.items():
+        model.equal(enc.depth[first] - enc.depth[second], 0, when=[literal], note="one pipeline, one depth")
+        for times in (enc.full, enc.release):
+            for index, n in times:
+                if index == first:
+                    both = times[first, n] - times[second, n]
+                    model.equal(both, 0, when=[literal], note="one pipeline, one barrier")
+    for scope in enc.loops:
+        for unit in Unit:
+            busy = unit_cycles(enc.problem, scope.id, unit)
+            if busy:
+                model.at_least(enc.interval[scope.id], busy, note=f"{unit.value} is busy {busy} cycles an iteration")
+
+
+def _build_ring(enc: Encoding, index: int) -> None:
+    model, channel, latency = enc.model, enc.structure.channels[index], enc.problem.device.barrier_latency_cycles
+    interval, values = enc.interval[channel.scope], len(channel.hand_offs)
+    filled_late = enc.skew(channel.scope, channel.producer)
+    freed_late = enc.skew(channel.scope, channel.consumer)
+    for n, value in enumerate(channel.hand_offs):
+        full, release = enc.full[index, n], enc.release[index, n]
+        for item in value.writes:
+            start = enc.start[channel.scope, channel.producer, item]
+            model.at_least(full - start - enc.arrival(channel.producer, item) - filled_late, 0)
+        for depth, literal in enc.depth_is[index].items():
+            iterations, next_value = divmod(n + depth, values)
+            for item in channel.hand_offs[next_value].writes:
+                start = enc.start[channel.scope, channel.producer, item]
+                refill = start + iterations * interval - release
+                model.at_least(refill, latency, when=[literal], note=f"refill of {channel.buffer} after its release")
+        for item in value.reads:
+            start = enc.start[channel.scope, channel.consumer, item]
+            model.at_least(start - full, latency, note=f"{item} waits for {channel.buffer}")
+            model.at_least(release - start - enc.stream(channel.consumer, item) - freed_late, 0)
+            for late in _results_in_flight(enc, channel.scope, channel.consumer, item):
+                model.at_least(release - late - freed_late, 1, note=f"{item} reads {channel.buffer} until its wait")
+
+
+def _results_in_flight(enc: Encoding, scope: str, role: str, item: str) -> list[Var]:
+    """Start of the wait operation that an asynchronous product needs before its operands are free."""
+    op = enc.problem.ops.get(item)
+    if op is None or not op.left_in_flight:
+        return []
+    wait = wait_behind(enc.problem.ops, enc.structure.body(scope, role), item)
+    return [enc.start[scope, role, wait]] if wait is not None else []
+
+
+def check(reading: Reading) -> tuple[Violation, ...]:
+    """Depth of every pipeline against carried values and the number of iterations."""
+    found: list[Violation] = []
+    for pipeline in reading.schedule.pipelines:
+        scope = reading.scope_of.get(pipeline.name, ROOT)
+        if scope not in reading.problem.scopes:
+            continue
+        values = reading.values(pipeline.name)
+        for buffer in pipeline.buffers:
+            reason = loop_carried(reading.problem, buffer, scope, values)
+            if reason and pipeline.depth > 1:
+                message = f"{pipeline.name} has depth {pipeline.depth}, but {buffer} may have one version: {reason}"
+                found.append(Violation(NAME, "loop-carried", message, buffer))
+        limit = iteration_limit(reading.problem, scope)
+        if limit is not None and pipeline.depth > limit * max(len(values), 1):
+            message = f"{pipeline.name} has depth {pipeline.depth}; {scope} runs {limit} times, the rest is never used"
+            found.append(Violation(NAME, "deeper-than-trips", message, pipeline.name))
+    return tuple(found)
+
+
+def life_cycles(problem: WarpProblem, channel: Channel, consumer_warps: int) -> int:
+    """Cycles from a version's refill to its release when nothing else delays it; over the interval, the depth it needs."""
+    structure, latency = structure_of(problem), problem.device.barrier_latency_cycles
+
+    def warps(role: str) -> int:
+        return consumer_warps if role == CONSUMER else default_warps(problem, structure, role)
+
+    def ops(items: tuple[str, ...]) -> tuple[Op, ...]:
+        return tuple(structure.ops[item] for item in items if item in problem.ops)
+
+    body = {role: ops(structure.body(channel.scope, role)) for role in (channel.producer, channel.consumer)}
+    late = sum(skew_cycles(body[role], warps(role)) for role in (channel.producer, channel.consumer))
+    spent = []
+    for value in channel.hand_offs:
+        fill = max((arrival_cycles(problem, op, warps(channel.producer)) for op in ops(value.writes)), default=0)
+        spent.append(fill + sum(stream_cycles(op, warps(channel.consumer)) for op in ops(value.reads)))
+    return max(spent) + late + 2 * latency
+
+
+def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
+    """Versions of each channel against the most that make sense, with the cycles that one version is in use."""
+    facts = []
+    widths = [role.warps for role in reading.schedule.roles if role.name == CONSUMER] if reading is not None else []
+    consumer_warps = widths[0] if widths else max(problem.graph.threads // 32, 4)
+    for channel in structure_of(problem).channels:
+        runs = iteration_limit(problem, channel.scope)
+        limit = 1 if channel.carried else None if runs is None else runs * len(channel.hand_offs)
+        pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer and not channel.encloses]
+        used = max([1, *pinned])
+        if reading is not None:
+            inside = [p for p in reading.protecting(channel.buffer) if reading.scope_of[p.name] == channel.scope]
+            used = inside[0].depth if inside else 1
+        note = channel.carried
+        if channel.scope != ROOT:
+            life = life_cycles(problem, channel, consumer_warps)
+            note = "; ".join(text for text in (note, f"one version is in use for {life:,} cycles") if text)
+        facts.append(Fact(f"depth of {channel.buffer}", used, limit, "versions", note=note))
+    return tuple(facts)

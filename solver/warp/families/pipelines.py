@@ -1,0 +1,221 @@
+"""A pipeline protects shared storage between exactly one producer and one consumer role, in one scope, in closed spans.
+
+Every access to a protected buffer is inside an open span of its innermost pipeline; a body opens and closes each span
+itself; in a loop the producer commits as often as the consumer releases; both sides do some work on the buffers. A buffer
+in several pipelines needs their scopes strictly nested. An operation writes buffers of one pipeline only. Source:
+TileLang 0.1.15 wheel, MWS:616-630, 761-790, 1039-1058, 1111-1126, 1284-1308, 1435-1615; rule book 1.4 and 1.6.
+"""
+
+from warpwright.solver.domain.kernel import ROOT, Issue, Op
+from warpwright.solver.domain.schedule import OpRef, Sync, SyncKind
+from warpwright.solver.domain.verdict import Violation
+from warpwright.solver.warp.buffer_channels import PROTECTED_MEMORIES, path_to
+from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.families.fact import Fact
+from warpwright.solver.warp.problem import WarpProblem
+from warpwright.solver.warp.schedule_reader import OPENING, PRODUCING, Reading
+from warpwright.solver.warp.structure import structure_of
+
+NAME = "pipelines"
+
+
+def build(enc: Encoding) -> None:
+    """Channels that one operation writes share a pipeline."""
+    channels = enc.structure.channels
+    written = {op.id: {access.buffer for access in op.writes} for op in enc.problem.graph.ops}
+    for first in range(len(channels)):
+        for second in range(first + 1, len(channels)):
+            one, other = channels[first], channels[second]
+            both = [op_id for op_id, names in written.items() if {one.buffer, other.buffer} <= names]
+            if both and one.buffer != other.buffer:
+                literal_or_none = enc.merged.get((first, second))
+                allowed = [literal_or_none] if literal_or_none is not None else []
+                enc.model.any_of(allowed, note=f"{both[0]} writes both and can trigger one pipeline only")
+
+
+def check(reading: Reading) -> tuple[Violation, ...]:
+    """Declarations, owners, spans, coverage and balance."""
+    found: list[Violation] = []
+    _check_declarations(reading, found)
+    if not found:
+        _check_owners(reading, found)
+        _check_spans(reading, found)
+        _check_coverage(reading, found)
+    return tuple(dict.fromkeys(found))
+
+
+def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
+    """Pipelines and the synchronisations they cost a trip."""
+    if reading is None:
+        channels = structure_of(problem).channels
+        return (Fact("pipelines", len(channels), None, "when none are merged", tuple((c.name, 1) for c in channels)),)
+    counts = dict.fromkeys(reading.pipelines, 0)
+    for body in reading.bodies.values():
+        for instruction in body:
+            if isinstance(instruction, Sync) and instruction.pipeline in counts:
+                counts[instruction.pipeline] += 1
+    return (Fact("synchronisations", sum(counts.values()), None, "entries", tuple(counts.items())),)
+
+
+def _say(found: list[Violation], rule: str, message: str, place: str) -> None:
+    found.append(Violation(NAME, rule, message, place))
+
+
+def _check_declarations(reading: Reading, found: list[Violation]) -> None:
+    known = {buffer.name: buffer for buffer in reading.problem.graph.buffers}
+    names = [pipeline.name for pipeline in reading.schedule.pipelines]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        _say(found, "pipeline-twice", f"two pipelines are called {name}", name)
+    for pipeline in reading.schedule.pipelines:
+        if pipeline.depth < 1:
+            _say(found, "depth-below-one", f"{pipeline.name} has depth {pipeline.depth}", pipeline.name)
+        if not pipeline.buffers:
+            _say(found, "no-buffers", f"{pipeline.name} protects nothing", pipeline.name)
+        for buffer in dict.fromkeys(pipeline.buffers):
+            if pipeline.buffers.count(buffer) > 1:
+                _say(found, "buffer-twice", f"{pipeline.name} protects {buffer} twice", buffer)
+            if buffer not in known:
+                _say(found, "unknown-buffer", f"{pipeline.name} protects {buffer}, which the kernel has not", buffer)
+            elif known[buffer].memory not in PROTECTED_MEMORIES:
+                message = f"{buffer} is {known[buffer].memory.value} storage; each role has its own instance"
+                _say(found, "private-buffer", message, buffer)
+    scopes: dict[str, set[str]] = {name: set() for name in names}
+    for (scope, _), body in reading.bodies.items():
+        for instruction in body:
+            if not isinstance(instruction, Sync):
+                continue
+            if instruction.pipeline not in scopes:
+                _say(found, "unknown-pipeline", f"{scope} synchronises on no pipeline {instruction.pipeline}", scope)
+            else:
+                scopes[instruction.pipeline].add(scope)
+    for name, where in scopes.items():
+        if len(where) != 1:
+            text = "no synchronisation" if not where else f"synchronisations in {' and '.join(sorted(where))}"
+            _say(found, "one-scope", f"{name} has {text}; it needs them in exactly one scope", name)
+    for buffer in known:
+        holding = [p.name for p in reading.schedule.pipelines if buffer in p.buffers]
+        inside = sorted({scope for name in holding for scope in scopes.get(name, ())}, key=str)
+        depths = sorted(len(path_to(reading.problem, scope)) for scope in inside if scope in reading.problem.scopes)
+        nested = all(
+            left in path_to(reading.problem, right) or right in path_to(reading.problem, left)
+            for left in inside
+            for right in inside
+            if left in reading.problem.scopes and right in reading.problem.scopes
+        )
+        if len(holding) > 1 and (not nested or len(set(depths)) != len(holding)):
+            _say(found, "not-nested", f"{buffer} is in {' and '.join(holding)}, whose scopes are not nested", buffer)
+
+
+def _check_owners(reading: Reading, found: list[Violation]) -> None:
+    for pipeline in reading.schedule.pipelines:
+        roles: dict[SyncKind, list[str]] = {kind: [] for kind in SyncKind}
+        for (_, role), body in reading.bodies.items():
+            for instruction in body:
+                if isinstance(instruction, Sync) and instruction.pipeline == pipeline.name:
+                    roles[instruction.sync].append(role)
+        producers = {*roles[SyncKind.PRODUCER_ACQUIRE], *roles[SyncKind.PRODUCER_COMMIT]}
+        consumers = {*roles[SyncKind.CONSUMER_WAIT], *roles[SyncKind.CONSUMER_RELEASE]}
+        if len(producers) != 1 or len(consumers) != 1 or producers == consumers:
+            message = (
+                f"{pipeline.name} is filled by {_list(producers)} and used by {_list(consumers)}; "
+                "it needs one producer role and one other consumer role"
+            )
+            _say(found, "one-producer-one-consumer", message, pipeline.name)
+        scope = reading.scope_of.get(pipeline.name, ROOT)
+        commits, releases = len(roles[SyncKind.PRODUCER_COMMIT]), len(roles[SyncKind.CONSUMER_RELEASE])
+        if scope != ROOT and commits != releases:
+            message = f"{pipeline.name} commits {commits} times and releases {releases} times an iteration of {scope}"
+            _say(found, "parity-diverges", message, pipeline.name)
+
+
+def _check_spans(reading: Reading, found: list[Violation]) -> None:
+    for (scope, role), body in reading.bodies.items():
+        opened: dict[str, SyncKind] = {}
+        for instruction in body:
+            if not isinstance(instruction, Sync):
+                continue
+            name, kind = instruction.pipeline, instruction.sync
+            if kind in OPENING:
+                if name in opened:
+                    _say(found, "opened-twice", f"{role} opens {name} twice in {scope}", name)
+                opened[name] = kind
+            elif name not in opened or (opened[name] in PRODUCING) != (kind in PRODUCING):
+                _say(
+                    found, "closed-unopened", f"{role} has {kind.value} of {name} in {scope} without its opening", name
+                )
+                opened.pop(name, None)
+            else:
+                del opened[name]
+        for name in opened:
+            _say(found, "left-open", f"{role} leaves {name} open at the end of {scope}", name)
+        for span in reading.spans(scope, role):
+            items = [i.id for i in body[span.opened + 1 : span.close] if isinstance(i, OpRef)]
+            wanted = set(reading.buffers_of(span.pipeline))
+            if not any(reading.touched(item, role) & wanted for item in items):
+                side = "producer" if span.producing else "consumer"
+                _say(
+                    found, "no-work", f"{role} opens {span.pipeline} in {scope} as {side} and does nothing in it", scope
+                )
+
+
+def _check_coverage(reading: Reading, found: list[Violation]) -> None:
+    for op in reading.problem.graph.ops:
+        owners = set()
+        for access in (*op.reads, *op.writes):
+            guarding = [
+                pipeline
+                for pipeline in reading.protecting(access.buffer)
+                if reading.scope_of[pipeline.name] in path_to(reading.problem, op.scope)
+            ]
+            if not guarding:
+                if reading.protecting(access.buffer):
+                    message = f"{op.id} touches {access.buffer} outside the scope of its pipeline"
+                    _say(found, "outside-scope", message, op.id)
+                continue
+            if access in op.writes:
+                owners.add(guarding[-1].name)
+                _check_observed(reading, op, access.buffer, guarding[-1].name, found)
+            for role in reading.placement.get(op.id, ()):
+                inner = guarding[-1].name
+                open_spans = {
+                    p.name: span for p in guarding if (span := _covering(reading, op.scope, op.id, role, p.name))
+                }
+                if inner not in open_spans:
+                    message = f"{role} touches {access.buffer} in {op.id} outside an open span of {inner}"
+                    _say(found, "outside-span", message, op.id)
+                elif open_spans[inner] == "producing" and len(open_spans) < len(guarding):
+                    message = f"{role} fills {access.buffer} in {op.id} without holding its enclosing pipeline"
+                    _say(found, "enclosing-span", message, op.id)
+        if len(owners) > 1:
+            _say(found, "writes-two-pipelines", f"{op.id} writes buffers of {_list(owners)}; split it", op.id)
+
+
+def _check_observed(reading: Reading, op: Op, buffer: str, pipeline: str, found: list[Violation]) -> None:
+    """An asynchronous operation's completion rides on a barrier that its own role signals (MWS:1309-1341)."""
+    if op.issue is Issue.BLOCKING:
+        return
+    reads = buffer in {access.buffer for access in op.reads}
+    for role in reading.placement.get(op.id, ()):
+        side = _covering(reading, op.scope, op.id, role, pipeline)
+        if side != "producing" and not (side and reads):
+            message = (
+                f"{role} starts {op.id} into {buffer} outside the producer's side of {pipeline}; nothing sees it end"
+            )
+            _say(found, "asynchronous-unobserved", message, op.id)
+
+
+def _covering(reading: Reading, op_scope: str, op_id: str, role: str, pipeline: str) -> str:
+    """``producing`` or ``consuming`` when the role holds the pipeline around this operation, else an empty text."""
+    scope = reading.scope_of[pipeline]
+    path = (*path_to(reading.problem, op_scope), op_id)
+    item = path[path.index(scope) + 1]
+    body = reading.bodies.get((scope, role), ())
+    places = [n for n, instruction in enumerate(body) if isinstance(instruction, OpRef) and instruction.id == item]
+    for span in reading.spans(scope, role):
+        if span.pipeline == pipeline and places and span.opened < places[0] < span.close:
+            return "producing" if span.producing else "consuming"
+    return ""
+
+
+def _list(names: set[str]) -> str:
+    return " and ".join(sorted(names)) or "no role"

@@ -1,0 +1,79 @@
+"""Registers that a role's private storage needs at its fullest moment, by live ranges over the role's program.
+
+A count of all buffers would refuse good schedules: in attention the scores are dead once they are cast, and a cap by
+count cost others half their speed (literature.md 2.1). So ranges are followed through the program, across loop back edges.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warpwright.solver.domain.kernel import Memory, Op
+from warpwright.solver.warp.buffer_channels import PRIVATE_MEMORIES, loop_carried, path_to
+from warpwright.solver.warp.problem import WarpProblem
+
+__all__ = ["Peak", "peak_registers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The largest need of a program: registers per thread, where, and by buffer."""
+
+    registers: int
+    op: str
+    holders: tuple[tuple[str, int], ...]
+
+
+def peak_registers(
+    problem: WarpProblem, program: Sequence[Op], warps: int, overhead: dict[str, int], spread: frozenset[str]
+) -> Peak:
+    """The peak of a role's program.
+
+    Args:
+        problem: The kernel.
+        program: The role's operations in the order it runs them.
+        warps: Width of the role; its threads share each buffer's registers.
+        overhead: Registers that an operation needs beside live buffers, by operation id.
+        spread: Loop scopes whose body runs several iterations at once (stage offsets): private storage that is touched
+            inside lives through the whole loop.
+    """
+    threads = 32 * warps
+    ranges = {name: _range(problem, program, name, spread) for name in _private(problem, program)}
+    sizes = {name: _per_thread(problem, name, threads) for name in ranges}
+    best = Peak(0, "", ())
+    for position, op in enumerate(program):
+        live = {name: sizes[name] for name, (first, last) in ranges.items() if first <= position <= last}
+        born = {access.buffer for access in op.writes if ranges.get(access.buffer, (-1, -1))[0] == position}
+        dying = {access.buffer for access in op.reads if ranges.get(access.buffer, (-1, -1))[1] == position}
+        shared = 0
+        if op.gemm is None:
+            # Element by element a dying operand's registers become the result's.
+            shared = min(sum(sizes[name] for name in born), sum(sizes[name] for name in dying - born))
+        total = sum(live.values()) - shared + overhead.get(op.id, 0)
+        if total > best.registers:
+            held = tuple((name, amount) for name, amount in live.items() if amount)
+            best = Peak(total, op.id, (*held, ("addresses and temporaries", overhead.get(op.id, 0) - shared)))
+    return best
+
+
+def _per_thread(problem: WarpProblem, name: str, threads: int) -> int:
+    """Registers of a buffer in one thread: a share of a fragment, but the whole of a thread's own scalar."""
+    buffer = problem.graph.buffer(name)
+    sharing = problem.graph.threads if buffer.memory is Memory.LOCAL else threads
+    return -(-buffer.registers_per_block // max(sharing, 1))
+
+
+def _private(problem: WarpProblem, program: Sequence[Op]) -> list[str]:
+    touched = [access.buffer for op in program for access in (*op.reads, *op.writes)]
+    return [name for name in dict.fromkeys(touched) if problem.graph.buffer(name).memory in PRIVATE_MEMORIES]
+
+
+def _range(problem: WarpProblem, program: Sequence[Op], buffer: str, spread: frozenset[str]) -> tuple[int, int]:
+    places = [n for n, op in enumerate(program) if buffer in {a.buffer for a in (*op.reads, *op.writes)}]
+    first, last = places[0], places[-1]
+    paths = [path_to(problem, program[n].scope) for n in places]
+    for scope in dict.fromkeys(scope for path in paths for scope in path[1:]):
+        extent = [n for n, op in enumerate(program) if scope in path_to(problem, op.scope)]
+        outside = any(scope not in path for path in paths)
+        if outside or scope in spread or loop_carried(problem, buffer, scope):
+            first, last = min(first, extent[0]), max(last, extent[-1])
+    return first, last

@@ -1,0 +1,65 @@
+"""What a better schedule is, level by level: interval, on-chip bytes, length, synchronisations, then one fixed taste.
+
+The last levels do not judge speed. They make the answer unique and sensible: registers as experts split them (the least a
+loader may have, the most that helps a consumer), the kernel's own width, source order, earlier buffers deeper.
+"""
+
+from warpwright.solver.engines.model import Expr, linear
+from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.families.shared_memory import on_chip
+from warpwright.solver.warp.problem import CONSUMER
+
+__all__ = ["objectives"]
+
+USEFUL_REGISTERS = 240
+"""Budget beyond which nothing was seen to gain: ptxas gives a thread 255 at most, and libraries stop at 240."""
+SYNCHRONISATIONS_A_PIPELINE = 4
+
+
+def objectives(enc: Encoding) -> list[Expr]:
+    """The levels of one problem, most important first."""
+    levels: list[Expr] = []
+    own = enc.width.get(enc.problem.graph.threads // 128)
+    if own is not None and enc.problem.pins.consumer_warpgroups is None:
+        # The kernel's thread count is its author's choice: it stays wherever it has a legal schedule.
+        levels.append(linear((-1, own.var), constant=1))
+    levels += [linear((1, enc.interval[scope.id])) for scope in enc.loops]
+    levels.append(on_chip(enc))
+    if enc.length:
+        levels.append(linear(*((1, length) for length in enc.length.values())))
+    if enc.leads:
+        levels.append(linear(*((SYNCHRONISATIONS_A_PIPELINE, lead.var) for lead in enc.leads)))
+    levels.append(_registers(enc))
+    levels.append(_taste(enc))
+    return levels
+
+
+def _registers(enc: Encoding) -> Expr:
+    """Budgets where they can be had; small ones beside the consumer, and the consumer near what is useful."""
+    model, most = enc.model, max(v.hi for v in enc.registers.values())
+    total = linear((1_000_000, enc.no_reallocation.var))
+    for role, budget in enc.registers.items():
+        if role != CONSUMER:
+            total += (most + 1) * budget
+            continue
+        away = model.integer("consumer registers away from the useful", 0, max(most, USEFUL_REGISTERS))
+        model.at_least(away + budget, USEFUL_REGISTERS)
+        model.at_least(away - budget, -USEFUL_REGISTERS)
+        total += away
+    return total
+
+
+def _taste(enc: Encoding) -> Expr:
+    """Widths near the kernel's own, no reordering, no late stages, low warps, earlier buffers deeper and merged."""
+    own = enc.problem.graph.threads // 128
+    total = linear(*((1000 * abs(groups - own), literal.var) for groups, literal in enc.width.items()))
+    total -= linear(*((100 + n, literal.var) for n, literal in enumerate(enc.before.values(), 1)))
+    for n, values in enumerate(enc.stage_is.values(), 1):
+        total += linear(*((stage * (100 + n), literal.var) for stage, literal in values.items()))
+    for n, depth in enumerate(enc.depth, 1):
+        total += n * depth
+    for n, literal in enumerate(enc.merged.values(), 1):
+        total += n * literal.var
+    for n, first in enumerate(enc.first_warp.values(), 1):
+        total += n * first
+    return total

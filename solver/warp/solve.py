@@ -1,0 +1,255 @@
+"""Solve: problem in, verdict out. Nothing leaves without the verifier's word, and "infeasible" is doubted before it is said."""
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from warpwright.solver.domain.kernel import Unit
+from warpwright.solver.domain.pins import Pins
+from warpwright.solver.domain.schedule import WarpSchedule
+from warpwright.solver.domain.verdict import (
+    Bound,
+    Certificate,
+    Conflict,
+    Feasible,
+    Infeasible,
+    ProvenOptimal,
+    Unknown,
+    Verdict,
+)
+from warpwright.solver.engines import Budget, EngineResult, EngineStatus
+from warpwright.solver.engines import engine as engine_named
+from warpwright.solver.engines.latest_value import Latest
+from warpwright.solver.warp.bounds import lower_bounds
+from warpwright.solver.warp.costs import unit_cycles
+from warpwright.solver.warp.decode import decode
+from warpwright.solver.warp.encoding import Encoding, declare
+from warpwright.solver.warp.fallback_schedules import baselines
+from warpwright.solver.warp.families import FAMILIES
+from warpwright.solver.warp.families.pinning import PREFIX
+from warpwright.solver.warp.families.shared_memory import aligned_bytes, holders
+from warpwright.solver.warp.objective import objectives
+from warpwright.solver.warp.problem import CONSUMER, WarpProblem
+from warpwright.solver.warp.role_placement import leaves_the_store_open
+from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.timing import loop_times
+from warpwright.solver.warp.verify import bounds_of, expected, violations
+
+__all__ = ["build_model", "conflicts", "solve", "starting_point"]
+
+log = logging.getLogger("warpwright.solver.warp.solve")
+
+Progress = Callable[[Feasible], None]
+
+
+def build_model(problem: WarpProblem) -> Encoding:
+    """The complete model of a problem: variables, every family under its label, objectives."""
+    bounds = {scope: found[0].cycles for scope, found in lower_bounds(problem).items()}
+    enc = declare(problem, bounds)
+    for family in FAMILIES:
+        if family.name not in problem.relaxed:
+            with enc.model.family(family.name):
+                family.build(enc)
+    enc.model.minimize(*objectives(enc))
+    return enc
+
+
+def solve(
+    problem: WarpProblem,
+    *,
+    engine: str = "cpsat",
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+) -> Verdict:
+    """The best schedule of a problem under the objective's levels, with its certificate.
+
+    Where no pin says who stores and a loop has stores in it, both placements are solved and the better one is the answer.
+
+    Args:
+        problem: A closed problem.
+        engine: Name of an engine of :mod:`warpwright.solver.engines`.
+        budget: Deterministic work first, wall clock as the backstop.
+        progress: Gets ever better verified schedules while the search runs, from a thread of its own and as fast as it takes
+            them, so that a killed solve leaves its best one.
+    """
+    first = _solve_placed(problem, engine, budget or Budget(), progress)
+    if not leaves_the_store_open(problem):
+        return first
+    given = problem.with_pins(Pins(store_role=True))
+    worst = _worth(problem, first)
+
+    def better(found: Feasible) -> None:
+        told = _certified_for(problem, found)
+        if progress is not None and _worth(problem, told) < worst:
+            progress(told)
+
+    second = _certified_for(problem, _solve_placed(given, engine, budget or Budget(), better if progress else None))
+    return _better_of(problem, first, second)
+
+
+Solved = TypeVar("Solved", bound=Verdict)
+
+
+def _certified_for(problem: WarpProblem, verdict: Solved) -> Solved:
+    """The verdict as one on this problem, which leaves open what another one has pinned."""
+    if isinstance(verdict, ProvenOptimal | Feasible):
+        return replace(verdict, certificate=replace(verdict.certificate, problem_digest=problem.digest))
+    return verdict
+
+
+def _worth(problem: WarpProblem, verdict: Verdict) -> tuple[float, ...]:
+    """What a schedule is compared by: width kept, intervals, bytes, lengths, synchronisations; the less the better."""
+    if not isinstance(verdict, ProvenOptimal | Feasible) or not isinstance(verdict.schedule, WarpSchedule):
+        return (math.inf,)
+    schedule = verdict.schedule
+    times = loop_times(Reading(problem, schedule))
+    widths = [role.warps for role in schedule.roles if role.name == CONSUMER]
+    kept = float(widths != [problem.graph.threads // 32])
+    total = sum(time.length for time in times)
+    numbers = (*(time.interval for time in times), verdict.certificate.on_chip_bytes, total)
+    return (kept, *numbers, verdict.certificate.synchronisations)
+
+
+def _better_of(problem: WarpProblem, first: Verdict, second: Verdict) -> Verdict:
+    """The better schedule of two placements; proven only where both are settled. The first one where they are alike."""
+    best, other = (second, first) if _worth(problem, second) < _worth(problem, first) else (first, second)
+    if isinstance(best, ProvenOptimal) and not isinstance(other, ProvenOptimal | Infeasible):
+        return Feasible(best.schedule, best.certificate)
+    if isinstance(best, Infeasible) and isinstance(other, Unknown):
+        return other
+    return best
+
+
+def _solve_placed(problem: WarpProblem, engine: str, limits: Budget, progress: Progress | None) -> Verdict:
+    """The best schedule with the placement that the problem's pins and the rule give."""
+    solver = engine_named(engine)
+    enc = build_model(problem)
+
+    def improved(values: tuple[int, ...]) -> None:
+        schedule = decode(enc, values)
+        if progress is not None and not violations(problem, schedule):
+            partial = EngineResult(EngineStatus.FEASIBLE, values, (), (), (), 0, "still searching")
+            progress(Feasible(schedule, _certificate(problem, schedule, partial, solver.name, solver.version, limits)))
+
+    if progress is None:
+        result = solver.solve(enc.model, limits, starting_point(enc))
+    else:
+        # Engines polish step by step: reading and verifying every step would take longer than the search.
+        with Latest(improved) as latest:
+            result = solver.solve(enc.model, limits, starting_point(enc), on_solution=latest.offer)
+    if result.status is EngineStatus.INFEASIBLE:
+        return _infeasible(problem, enc, result, engine)
+    if result.values is None:
+        return Unknown(result.reason, engine, result.work)
+    schedule = decode(enc, result.values)
+    broken = violations(problem, schedule)
+    if broken:
+        log.error("%s answered with a schedule that breaks %s: %s", engine, broken[0].rule, broken[0].message)
+        return Unknown(
+            f"the answer broke {broken[0].family}/{broken[0].rule}: {broken[0].message}", engine, result.work
+        )
+    certificate = _certificate(problem, schedule, result, solver.name, solver.version, limits)
+    proven = result.status is EngineStatus.OPTIMAL or (
+        certificate.initiation_interval_cycles is not None and certificate.gap_cycles == 0
+    )
+    return ProvenOptimal(schedule, certificate) if proven else Feasible(schedule, certificate)
+
+
+def starting_point(enc: Encoding) -> list[int | None]:
+    """Where a search finds its first schedule at once: source order, no stage offsets, nothing overlapped."""
+    values: list[int | None] = [None] * len(enc.model.variables)
+    for scope in enc.loops:
+        values[enc.interval[scope.id].index] = enc.interval[scope.id].hi
+    for literal in enc.before.values():
+        values[literal.var.index] = 1
+    for stages in enc.stage_is.values():
+        for stage, literal in stages.items():
+            values[literal.var.index] = int(stage == 0)
+    return values
+
+
+def _certificate(
+    problem: WarpProblem, schedule: WarpSchedule, result: EngineResult, name: str, version: str, budget: Budget
+) -> Certificate:
+    reading = Reading(problem, schedule)
+    claims = expected(problem, schedule)
+    times = loop_times(reading)
+    interval = times[0].interval if times else None
+    known = bounds_of(problem, schedule) or (Bound(0, "time:no loop"),)
+    lower = known[0]
+    if interval is not None and lower.cycles < interval and result.status is EngineStatus.OPTIMAL:
+        lower = Bound(interval, f"search:{name} proved that no schedule of this width is shorter")
+    return Certificate(
+        initiation_interval_cycles=interval,
+        lower_bound=lower,
+        gap_cycles=0 if interval is None else interval - lower.cycles,
+        schedule_length_cycles=times[0].length if times else 0,
+        on_chip_bytes=int(str(claims["on_chip_bytes"])),
+        synchronisations=int(str(claims["synchronisations"])),
+        engine=name,
+        engine_version=version,
+        seed=budget.seed,
+        work=result.work,
+        work_limit=budget.work_limit,
+        constraint_set=problem.constraint_set,
+        problem_digest=problem.digest,
+        profile_digest=problem.profile_digest,
+        verified=True,
+        binding=binding(reading),
+        bounds=known,
+    )
+
+
+def binding(reading: Reading) -> tuple[str, ...]:
+    """Resources with no room left: units busy for the whole interval, memory that holds no further version, full pools."""
+    problem, found = reading.problem, []
+    for time in loop_times(reading)[:1]:
+        found += [f"{unit.value}" for unit in Unit if unit_cycles(problem, time.scope, unit) >= time.interval]
+    used = sum(amount for _, amount in holders(reading))
+    rings = [p for p in reading.schedule.pipelines if reading.scope_of[p.name] in problem.scopes]
+    rings = [p for p in rings if problem.scopes[reading.scope_of[p.name]].parent is not None]
+    for pipeline in rings:
+        sizes = [problem.graph.buffer(name) for name in pipeline.buffers]
+        more = sum(aligned_bytes(buffer) for buffer in sizes if buffer.memory == "shared")
+        if used + more > problem.device.shared_bytes_per_block:
+            found.append("shared_memory")
+            break
+    for family in FAMILIES:
+        if family.name == "register_pool":
+            pool = family.explain(problem, reading)[0]
+            step = 128 * problem.device.setmaxnreg_step
+            if pool.slack is not None and pool.slack < step:
+                found.append("register_pool")
+    return tuple(found)
+
+
+def _infeasible(problem: WarpProblem, enc: Encoding, result: EngineResult, engine: str) -> Verdict:
+    """The conflicts of a core; withheld when a schedule that the verifier accepts says otherwise (OR-Tools issue 3842)."""
+    for schedule in baselines(problem):
+        if not violations(problem, schedule):
+            log.error("%s called a problem infeasible that has a verified schedule; digest %s", engine, problem.digest)
+            reason = "the engine says infeasible, but the verifier accepts a simple schedule: answer withheld"
+            return Unknown(reason, engine, result.work)
+    return Infeasible(conflicts(problem, enc, result.core), engine)
+
+
+def conflicts(problem: WarpProblem, enc: Encoding, core: tuple[str, ...]) -> tuple[Conflict, ...]:
+    """A core as conflicts with numbers: each family says what it needs and what there is."""
+    known = {family.name: family for family in FAMILIES}
+    found: list[Conflict] = []
+    for name in core or tuple(known):
+        if name.startswith(PREFIX):
+            found.append(Conflict("pins", f"pinned: {name.removeprefix(PREFIX)}", "drop this pin", name))
+            continue
+        if name == "hand_offs" and enc.structure.conflicts:
+            found += enc.structure.conflicts
+            continue
+        facts = known[name].explain(problem, None) if name in known else ()
+        notes = [c.note for c in enc.model.constraints if c.family == name and c.note]
+        message = "; ".join(str(fact) for fact in facts) or (notes[0] if notes else name)
+        over = [fact for fact in facts if fact.slack is not None and fact.slack < 0]
+        change = f"{-(over[0].slack or 0):,} {over[0].unit} less" if over else ""
+        found.append(Conflict(name, message, change))
+    return tuple(found)

@@ -1,0 +1,138 @@
+"""What follows from the placement alone: which role runs what in which scope, and which buffers change hands.
+
+The placement rule is simple: TMA and cp.async loads go to the load role, tensor-memory products to the MMA role, TMA
+stores to the store role when one is wanted, everything else to the consumer. Statements that only write private storage
+(scalar binds above all) go to every role that needs their result. Loads whose buffer no pipeline can hand over stay with
+the role that uses it (:mod:`warpwright.solver.warp.plain_copies`). Pins override the rule, operation by operation.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+
+from warpwright.solver.domain.kernel import Op
+from warpwright.solver.domain.verdict import Conflict
+from warpwright.solver.warp.buffer_channels import Channel, channels_of
+from warpwright.solver.warp.instruction_order import free_after
+from warpwright.solver.warp.plain_copies import LOADS, loads_that_stay, plain_copy
+from warpwright.solver.warp.problem import ROLES, WarpProblem
+from warpwright.solver.warp.role_placement import place
+
+__all__ = ["Structure", "structure_of"]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The placement and its consequences. ``conflicts`` says why no schedule with this placement can exist.
+
+    ``ops`` are the operations as they run in it: a load in no pipeline is a plain copy. ``stayed`` says for each load that
+    the rule could not give to the load role why it could not.
+    """
+
+    roles: tuple[str, ...]
+    placement: Mapping[str, tuple[str, ...]]
+    bodies: Mapping[tuple[str, str], tuple[str, ...]]
+    channels: tuple[Channel, ...]
+    conflicts: tuple[Conflict, ...]
+    ops: Mapping[str, Op]
+    plain: frozenset[str] = frozenset()
+    """Loads that run as plain copies."""
+    stayed: tuple[Conflict, ...] = ()
+
+    def body(self, scope: str, role: str) -> tuple[str, ...]:
+        """Items of a scope that a role runs, in source order."""
+        return self.bodies.get((scope, role), ())
+
+    def protected(self, scope: str) -> frozenset[str]:
+        """Buffers that change hands in a scope."""
+        return frozenset(channel.buffer for channel in self.channels if channel.scope == scope)
+
+
+@lru_cache(maxsize=64)
+def _cached(digest: str, problem: "_Keyed") -> Structure:
+    staying: dict[str, str] = {}
+    stayed: list[Conflict] = []
+    while True:
+        placement, conflicts = place(problem.problem, staying)
+        structure = _structure(problem.problem, placement, conflicts)
+        more = loads_that_stay(problem.problem, placement, list(structure.conflicts))
+        if not more:
+            return replace(structure, stayed=tuple(stayed))
+        stayed += structure.conflicts
+        staying |= more
+
+
+class _Keyed:
+    """Carries a problem through the cache, equal to every other: the digest is the key."""
+
+    def __init__(self, problem: WarpProblem) -> None:
+        self.problem = problem
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Keyed)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def structure_of(problem: WarpProblem) -> Structure:
+    """The structure of a problem under its pins; computed once a problem."""
+    return _cached(problem.digest, _Keyed(problem))
+
+
+def _structure(problem: WarpProblem, placement: dict[str, tuple[str, ...]], conflicts: list[Conflict]) -> Structure:
+    bodies: dict[tuple[str, str], tuple[str, ...]] = {}
+    entered: dict[str, set[str]] = {}
+
+    def enter(scope_id: str) -> set[str]:
+        if scope_id not in entered:
+            scope = problem.scopes[scope_id]
+            runs = {item: enter(item) if item in problem.scopes else set(placement[item]) for item in scope.items}
+            entered[scope_id] = set().union(*runs.values())
+            for role in entered[scope_id]:
+                bodies[scope_id, role] = tuple(item for item in scope.items if role in runs[item])
+        return entered[scope_id]
+
+    for scope in problem.graph.scopes:
+        enter(scope.id)
+    channels: list[Channel] = []
+    for buffer in problem.graph.buffers:
+        found = channels_of(problem, buffer, placement)
+        if not isinstance(found, Conflict):
+            found = next((c for channel in found if (c := _read_too_long(problem, bodies, channel))), found)
+        if isinstance(found, Conflict):
+            conflicts.append(found)
+        else:
+            channels += found
+    used = {role for roles in placement.values() for role in roles}
+    handed = {channel.buffer for channel in channels}
+    percent = problem.device.load_latency_percent
+    loads = [op for op in problem.graph.ops if op.kind in LOADS]
+    plain = {op.id for op in loads if not handed & {access.buffer for access in op.writes}}
+    ops = {op.id: plain_copy(op, percent) if op.id in plain else op for op in problem.graph.ops}
+    return Structure(
+        roles=tuple(role for role in ROLES if role in used),
+        placement=placement,
+        bodies=bodies,
+        channels=tuple(channels),
+        conflicts=tuple(conflicts),
+        ops=ops,
+        plain=frozenset(plain),
+    )
+
+
+def _read_too_long(
+    problem: WarpProblem, bodies: Mapping[tuple[str, str], tuple[str, ...]], channel: Channel
+) -> Conflict | None:
+    """A value that a product in flight still reads when the next one is waited for: a pipeline is open once a role at a time."""
+    items = bodies[channel.scope, channel.consumer]
+    for value, later in pairwise(channel.hand_offs):
+        free = free_after(problem.ops, items, value.reads)
+        if items.index(free) >= items.index(later.reads[0]):
+            message = (
+                f"{value.reads[-1]} reads {channel.buffer} until {free}, but {later.reads[0]} needs the next value of it "
+                "before; a pipeline is open once a role at a time"
+            )
+            return Conflict("hand_offs", message, f"wait for {value.reads[-1]} first", channel.buffer)
+    return None

@@ -1,0 +1,214 @@
+"""One Ascend kernel from IR to schedule, certificate and Ascend C: lower with our answers, check the whole, again if it must be.
+
+Child processes only. The first lowering gives every scope its optimum under TileLang's own limits. Where the kernel as a whole
+then overflows a memory, a second lowering plans each scope within what the others leave.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from warpwright.lowering.ascend.annotations import read_pins, storage_shapes, with_pins
+from warpwright.lowering.ascend.lower import LoweringFailed, Watched, lower_watched
+from warpwright.lowering.ascend.rings import check_rings
+from warpwright.solver.ascend import kernel_capacity
+from warpwright.solver.ascend.certify import certificate_of
+from warpwright.solver.ascend.optimise import Limits
+from warpwright.solver.ascend.pins import checked_pins, merged_pins
+from warpwright.solver.ascend.verify import verify_buffers
+from warpwright.solver.ascend.versions import buffer_versions, override_warnings
+from warpwright.solver.domain import (
+    BufferPin,
+    BufferSchedule,
+    Certificate,
+    ChosenBy,
+    Conflict,
+    HardwareProfile,
+    KernelGraph,
+    Memory,
+    PinError,
+    Pins,
+    TargetFamily,
+)
+from warpwright.tuning.ascend.budget import KernelBudget
+from warpwright.tuning.ascend.graph import read_graph
+from warpwright.tuning.ascend.oracle import find_oracle, opinion_text
+from warpwright.tuning.ascend.plan import InfeasibleKernel, Planner, Policy, Replay, ScheduleRefused, Solver
+
+__all__ = ["TILELANG_BYTES", "Planned", "pinned", "plan_kernel", "replay_kernel", "schedule_pins"]
+
+TILELANG_BYTES: dict[Memory, int] = {
+    Memory.UB: 253_952,
+    Memory.L1: 524_288,
+    Memory.L0A: 65_536,
+    Memory.L0B: 65_536,
+    Memory.L0C: 262_144,
+}
+"""Capacities that TileLang's scheduler assumes, for every device (TileLang 0.1.15 wheel, ``auto_schedule.cc:83-140``)."""
+
+SIMT_BYTES = 221_184
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A lowered kernel with its plan; ``warnings`` are for the user, once a storage."""
+
+    watched: Watched
+    graph: KernelGraph
+    schedule: BufferSchedule
+    certificate: Certificate
+    proven: bool
+    warnings: tuple[str, ...]
+
+
+def pinned(function: Any, pins: Pins) -> tuple[Any, Pins]:
+    """The function annotated with the source's own pins and the request's on top, and those pins.
+
+    Raises:
+        PinError: a wrong form, an unknown buffer, a ring by hand that is too small.
+    """
+    merged = checked_pins(merged_pins(read_pins(function), pins), storage_shapes(function))
+    function = with_pins(function, merged)
+    check_rings(function, merged)
+    return function, merged
+
+
+def plan_kernel(
+    function: Any,
+    profile: HardwareProfile,
+    pins: Pins,
+    *,
+    engine: str = "exact",
+    limits: Limits | None = None,
+) -> Planned:
+    """Solve every scheduler call of a kernel and lower it with the answers.
+
+    Raises:
+        InfeasibleKernel: proven: a scope, or the kernel as a whole, has no schedule in this profile's memories.
+        PinError, NotApplicable, LoweringFailed: the kernel or the pins are at fault.
+    """
+    _check_family(profile)
+    function, merged = pinned(function, pins)
+    work = limits or Limits()
+    planned = _lowered(function, profile, merged, Solver(engine, work), engine, work)
+    if not _overflows(planned, profile):
+        return planned
+    assert planned.watched.layout is not None
+    budget = KernelBudget(planned.graph, profile, merged, Solver(engine, work))
+    planned = _lowered(function, profile, merged, budget, engine, work)
+    overflow = _overflows(planned, profile)
+    if overflow:
+        raise InfeasibleKernel(f"the kernel as a whole: {_joined(overflow)}", place="memory", conflicts=overflow)
+    return planned
+
+
+def replay_kernel(function: Any, profile: HardwareProfile, schedule: BufferSchedule) -> Planned:
+    """Lower a kernel with a given schedule, every answer verified against the live problem first.
+
+    Raises:
+        ScheduleRefused: an answer breaks a rule, or the kernel with these versions overflows a memory.
+    """
+    _check_family(profile)
+    function = with_pins(function, checked_pins(schedule_pins(schedule), storage_shapes(function)))
+    planned = _lowered(function, profile, read_pins(function), Replay(schedule), "replay", Limits())
+    planned = replace(planned, schedule=schedule)
+    overflow = _overflows(planned, profile)
+    if overflow:
+        raise ScheduleRefused(f"memory_capacity: {_joined(overflow)}", place="memory")
+    return planned
+
+
+def schedule_pins(schedule: BufferSchedule) -> Pins:
+    """The annotations that make TileLang keep a schedule's versions and modes."""
+    entries = []
+    for buffer in schedule.buffers:
+        mode = buffer.mode.value if buffer.mode_chosen_by is ChosenBy.USER else None
+        if buffer.manual_versions is not None:
+            entries.append(BufferPin(buffer.buffer, manual_versions=buffer.manual_versions))
+        elif buffer.eligible:
+            entries.append(
+                BufferPin(buffer.buffer, buffer.versions, mode or ("auto" if buffer.versions == 1 else None))
+            )
+        elif buffer.versions_chosen_by is ChosenBy.USER:
+            entries.append(BufferPin(buffer.buffer, 1))
+    return Pins(buffers=tuple(entries), unlimited_memories=schedule.unlimited_memories)
+
+
+def _check_family(profile: HardwareProfile) -> None:
+    if profile.family is not TargetFamily.ASCEND:
+        raise PinError(f"profile {profile.name!r} is no Ascend profile", code="profile-family", place=profile.name)
+
+
+def _lowered(
+    function: Any, profile: HardwareProfile, pins: Pins, policy: Policy, engine: str, limits: Limits
+) -> Planned:
+    planner = Planner(policy, {pin.buffer: pin for pin in pins.buffers}, _less_bytes(profile))
+    try:
+        watched = lower_watched(function, planner, planner.begin)
+    except LoweringFailed as error:
+        raise _explained(error, planner, profile, pins) from error
+    layout = watched.layout
+    assert layout is not None
+    graph = read_graph(layout, planner.asked, profile, pins, watched.shared)
+    entries = buffer_versions(graph, watched.versions)
+    schedule = BufferSchedule(entries, planner.loops(), pins.unlimited_memories)
+    warnings = override_warnings(graph, layout.explicit) + _freed(graph, profile, schedule)
+    results = [(asked.call, asked.problem, asked.result) for asked in planner.asked]
+    uses = kernel_capacity.uses(graph, profile, {b.buffer: b.versions for b in schedule.buffers})
+    verified = not verify_buffers(graph, profile, schedule)
+    certificate = certificate_of(results, uses, profile, engine, limits, verified=verified)
+    opinion = opinion_text(find_oracle(), graph, profile, {b.buffer: b.versions for b in schedule.buffers})
+    certificate = replace(certificate, oracle=opinion)
+    proven = all(result is not None and result.proven for _, _, result in results)
+    return Planned(watched, graph, schedule, certificate, proven, warnings)
+
+
+def _less_bytes(profile: HardwareProfile) -> dict[str, int]:
+    """Bytes that the profile has less than TileLang assumes; more is of no use, since TileLang's limit stays."""
+    found = {}
+    for memory, assumed in TILELANG_BYTES.items():
+        usable = kernel_capacity.limit_of(profile, memory, simt=False)
+        found[kernel_capacity.SECTIONS[memory]] = max(0, assumed - usable)
+    return found
+
+
+def _overflows(planned: Planned, profile: HardwareProfile) -> tuple[Conflict, ...]:
+    """Memories that the kernel overflows: by the rule over all buffers, or by the arenas that TileLang really merged."""
+    versions = {buffer.buffer: buffer.versions for buffer in planned.schedule.buffers}
+    unlimited = planned.schedule.unlimited_memories
+    found = list(kernel_capacity.overflows(planned.graph, profile, versions, unlimited))
+    for scope, used in sorted(planned.watched.arenas.items()):
+        memory = Memory("ub" if scope == "shared" else scope.removeprefix("shared."))
+        limit = kernel_capacity.limit_of(profile, memory, simt=planned.graph.simt)
+        if used > limit and scope not in unlimited and all(c.place != memory.value for c in found):
+            text = f"{memory.value}: TileLang merges its buffers into {used} bytes, {limit} are there"
+            found.append(kernel_capacity.conflict_of(memory, text, used, limit))
+    return tuple(found)
+
+
+def _joined(conflicts: tuple[Conflict, ...]) -> str:
+    return "; ".join(conflict.message for conflict in conflicts)
+
+
+def _freed(graph: KernelGraph, profile: HardwareProfile, schedule: BufferSchedule) -> tuple[str, ...]:
+    """A warning for each memory that was freed of its limit and does overflow: the hardware's limit stays."""
+    if not schedule.unlimited_memories:
+        return ()
+    versions = {buffer.buffer: buffer.versions for buffer in schedule.buffers}
+    return tuple(
+        f"{use.text()}: its limit was lifted by the user, the hardware's stays"
+        for use in kernel_capacity.uses(graph, profile, versions)
+        if not use.fits
+    )
+
+
+def _explained(error: LoweringFailed, planner: Planner, profile: HardwareProfile, pins: Pins) -> Exception:
+    """TileLang's capacity complaint as a proof with the buffers named; any other error as it is."""
+    layout = planner.layout
+    if layout is None or "capacity" not in error.message:
+        return error
+    graph = read_graph(layout, planner.asked, profile, pins, {})
+    counts = {b.buffer: b.versions for b in buffer_versions(graph, {})}
+    over = kernel_capacity.overflows(graph, profile, counts, pins.unlimited_memories)
+    if not over:
+        over = (Conflict(kernel_capacity.NAME, error.message),)
+    return InfeasibleKernel(_joined(over), place="memory", conflicts=over)

@@ -1,0 +1,306 @@
+"""Ascend tasks, run in child processes only; TileLang is imported inside. One JSON object in, one out.
+
+Nothing here is compiled or measured: the product is Ascend C source, marked so in every result.
+"""
+
+import shutil
+import time
+from typing import Any
+
+from warpwright.lowering.frontend.irhash import hash_document
+from warpwright.lowering.frontend.precheck import LIMIT_BYTES, precheck
+from warpwright.solver.domain import BufferSchedule, Conflict, HardwareProfile, Pins, digest_text, dump, load
+
+__all__ = [
+    "MARK",
+    "compile_ascend",
+    "lower_ascend",
+    "materialize_ascend",
+    "propose_buffer",
+    "read_ascend",
+    "solve_buffer",
+]
+
+MARK = "lowered, not compiled, not measured"
+
+
+def read_ascend(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``frontend.read_ascend``: ``{"ir", "profile", "pins"?}`` -> ``{"graph", "ir_hash", "warnings"}``.
+
+    Raises:
+        DocumentError, ForeignCode: what the precheck says.
+        PinError: a pin of the source or the request with a wrong form.
+        InfeasibleKernel: proven impossible, with the numbers.
+    """
+    function, ir_hash = _function(payload)
+    from warpwright.tuning.ascend.kernel import plan_kernel
+
+    planned = plan_kernel(function, _profile(payload), _pins(payload))
+    return {"graph": dump(planned.graph), "ir_hash": ir_hash, "warnings": list(planned.warnings)}
+
+
+def propose_buffer(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``propose.buffer``: the proven schedule of every variant.
+
+    Keys: ``kernels`` (list of ``variant``, ``params``, ``ir``), ``profile``, ``pins``, ``engine``, ``work_limit``. Returns
+    ``schedules`` (each with its own ``graph``: pins change the problem), ``rejected`` and ``unknown``.
+    """
+    from warpwright.tuning.ascend.kernel import plan_kernel
+    from warpwright.tuning.ascend.plan import InfeasibleKernel, ScheduleRefused
+
+    profile, pins = _profile(payload), _pins(payload)
+    schedules, rejected, unknown = [], [], []
+    for kernel in payload["kernels"]:
+        variant = int(kernel["variant"])
+        try:
+            function, _ = _function(kernel)
+            planned = plan_kernel(function, profile, pins, engine=_engine(payload))
+        except InfeasibleKernel as error:
+            rejected.append({"variant": variant, "structure": {}, "conflicts": [_conflict(c) for c in error.conflicts]})
+            continue
+        except ScheduleRefused as error:
+            unknown.append(f"variant {variant}: {error.message}")
+            continue
+        structure = {name.buffer: f"{name.versions} {name.mode.value}" for name in planned.schedule.buffers}
+        schedules.append(
+            {
+                "variant": variant,
+                "schedule": dump(planned.schedule),
+                "certificate": dump(planned.certificate),
+                "status": "proven_optimal" if planned.proven else "feasible",
+                "forecast_ns": None,
+                "structure": structure | ({"warnings": "; ".join(planned.warnings)} if planned.warnings else {}),
+                "graph": dump(planned.graph),
+                "forecast_cycles": planned.certificate.schedule_length_cycles,
+            }
+        )
+    return {"schedules": schedules, "rejected": rejected, "unknown": "; ".join(unknown)}
+
+
+def solve_buffer(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``solve.buffer``: ``{"ir", "profile", "pins"?, "engine"?}`` -> ``{"verdict"}`` in the common vocabulary."""
+    from warpwright.solver.domain import Feasible, Infeasible, ProvenOptimal, Unknown
+    from warpwright.tuning.ascend.kernel import plan_kernel
+    from warpwright.tuning.ascend.plan import InfeasibleKernel, ScheduleRefused
+
+    function, _ = _function(payload)
+    engine = _engine(payload)
+    try:
+        planned = plan_kernel(function, _profile(payload), _pins(payload), engine=engine)
+    except InfeasibleKernel as error:
+        return {"verdict": dump(Infeasible(error.conflicts, engine))}
+    except ScheduleRefused as error:
+        return {"verdict": dump(Unknown(error.message, engine, 0))}
+    kind = ProvenOptimal if planned.proven else Feasible
+    return {"verdict": dump(kind(planned.schedule, planned.certificate))}
+
+
+def materialize_ascend(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``materialize.ascend``: ``{"ir", "schedule"}`` -> ``{"ir", "source"}``.
+
+    The IR carries the versions and modes as annotations; ``source`` is the same as statements to paste into the kernel.
+    Start times have no annotation: ``compile.ascend`` gives them to the scheduler hook.
+    """
+    function, _ = _function(payload)
+    schedule: BufferSchedule = load(BufferSchedule, payload["schedule"])
+
+    from warpwright.lowering.ascend.annotations import ir_text, storage_shapes, with_pins
+    from warpwright.solver.ascend.pins import checked_pins
+    from warpwright.tuning.ascend.kernel import schedule_pins
+
+    pins = checked_pins(schedule_pins(schedule), storage_shapes(function))
+    return {"ir": ir_text(with_pins(function, pins)), "source": _annotation_text(pins)}
+
+
+def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``compile.ascend``: a CompiledKernel document with Ascend C source, and an object where bisheng is.
+
+    Keys: ``ir``, ``arch``, ``variant`` (``scheduled``, or ``default`` for TileLang's own scheduler), ``schedule``, ``profile``,
+    ``output`` (folder for binaries).
+    Versions are read back from the TIR and compared with the plan; a difference is ``not_honoured``.
+    """
+    from warpwright.lowering.ascend.honour import differences
+    from warpwright.lowering.ascend.lower import LoweringFailed, lower_watched
+    from warpwright.lowering.compile.result import CompiledKernel, Launch, NotHonoured, to_document
+    from warpwright.lowering.outcome import Outcome, OutcomeKind
+    from warpwright.tuning.ascend.kernel import replay_kernel
+    from warpwright.tuning.ascend.plan import InfeasibleKernel, ScheduleRefused
+
+    function, _ = _function(payload)
+    profile, arch = _profile(payload), str(payload["arch"])
+    document = payload.get("schedule")
+    begun = time.monotonic()
+    seconds: dict[str, float] = {}
+    gaps: tuple[NotHonoured, ...] = ()
+
+    def finish(outcome: Outcome, **parts: Any) -> dict[str, Any]:
+        seconds["lower"] = time.monotonic() - begun
+        return to_document(
+            CompiledKernel(payload["variant"], arch, outcome, toolchain=_toolchain(), seconds=seconds, **parts)
+        )
+
+    try:
+        if document is None:
+            watched = lower_watched(function, None)
+        else:
+            schedule: BufferSchedule = load(BufferSchedule, document)
+            planned = replay_kernel(function, profile, schedule)
+            watched, gaps = planned.watched, differences(schedule, planned.watched)
+    except (ScheduleRefused, InfeasibleKernel) as error:
+        kind = OutcomeKind.OVER_RESOURCE if error.place == "memory" else OutcomeKind.COMPILE_FAILED
+        return finish(Outcome(kind, error.message, (error.code,)))
+    except LoweringFailed as error:
+        return finish(Outcome(OutcomeKind.COMPILE_FAILED, error.message, ("lowering_failed",)))
+    layout = watched.layout
+    assert layout is not None
+    outcome = Outcome(OutcomeKind.COMPILED, MARK, ("source_only",))
+    if gaps:
+        text = "; ".join(f"{gap.what}: planned {gap.planned}, found {gap.found}" for gap in gaps)
+        outcome = Outcome(OutcomeKind.NOT_HONOURED, text, ("source_only",))
+    launch = Launch(layout.name, (layout.grid or 1, 1, 1), 1, 1, watched.arenas.get("shared", 0), 0)
+    parts: dict[str, Any] = {}
+    if payload.get("output") and watched.launcher and not payload.get("source_only"):
+        built = _object(watched.launcher, arch, str(payload["output"]))
+        if built is not None:
+            seconds["bisheng"] = built.seconds
+            outcome, parts = _built(built, outcome)
+    return finish(
+        outcome,
+        source=watched.source,
+        source_digest=digest_text(watched.source),
+        launch=launch,
+        arguments=_arguments(function),
+        not_honoured=gaps,
+        **parts,
+    )
+
+
+def _object(launcher: str, arch: str, output: str) -> Any:
+    """The object that bisheng makes of a launcher, None where CANN is not installed."""
+    from pathlib import Path
+
+    from warpwright.lowering.compile.bisheng import find_bisheng
+    from warpwright.lowering.compile.build import build
+    from warpwright.lowering.compile.toolchain import ToolchainMissing
+
+    try:
+        return build(launcher, arch, find_bisheng(), Path(output))
+    except ToolchainMissing:
+        return None
+
+
+def _built(built: Any, outcome: Any) -> tuple[Any, dict[str, Any]]:
+    """Outcome and parts of a kernel whose object was tried."""
+    from dataclasses import replace
+
+    from warpwright.lowering.outcome import OutcomeKind
+
+    if built.failure is not None:
+        return built.failure, {}
+    if outcome.kind is OutcomeKind.COMPILED:
+        outcome = replace(outcome, message="compiled, not measured", details=())
+    digests = {"binary_digest": built.digest, "binary_bytes": built.binary.stat().st_size, "reused": built.reused}
+    return outcome, {"binary": str(built.binary), **digests}
+
+
+def _arguments(function: Any) -> tuple[Any, ...]:
+    """The tensor parameters; none where the runner could not pass them, so that nobody measures such a kernel."""
+    from warpwright.lowering.compile.lower import arguments
+    from warpwright.solver.domain import NotApplicable
+
+    try:
+        return arguments(function)
+    except NotApplicable:
+        return ()
+
+
+def lower_ascend(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``lower.ascend``: IR straight to Ascend C with the solver's schedule, in one lowering where the kernel fits.
+
+    ``{"ir", "profile", "pins"?, "engine"?}`` -> ``{"source", "schedule", "certificate", "graph", "versions", "arenas",
+    "not_honoured", "warnings", "mark"}``.
+    """
+    from dataclasses import asdict
+
+    from warpwright.lowering.ascend.honour import differences
+    from warpwright.tuning.ascend.kernel import plan_kernel
+
+    function, ir_hash = _function(payload)
+    planned = plan_kernel(function, _profile(payload), _pins(payload), engine=_engine(payload))
+    gaps = differences(planned.schedule, planned.watched)
+    return {
+        "source": planned.watched.source,
+        "schedule": dump(planned.schedule),
+        "certificate": dump(planned.certificate),
+        "graph": dump(planned.graph),
+        "ir_hash": ir_hash,
+        "proven": planned.proven,
+        "versions": planned.watched.versions,
+        "arenas": planned.watched.arenas,
+        "not_honoured": [asdict(gap) for gap in gaps],
+        "warnings": list(planned.warnings),
+        "mark": MARK,
+    }
+
+
+def _function(payload: dict[str, Any]) -> tuple[Any, str]:
+    """The checked PrimFunc of a payload and its hash."""
+    from warpwright.lowering.frontend.tasks import load_function
+
+    text = payload["ir"]
+    document = precheck(text, limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
+    return load_function(text), hash_document(document)
+
+
+def _profile(payload: dict[str, Any]) -> HardwareProfile:
+    profile: HardwareProfile = load(HardwareProfile, payload["profile"])
+    return profile
+
+
+def _pins(payload: dict[str, Any]) -> Pins:
+    document = payload.get("pins")
+    pins: Pins = load(Pins, document) if document is not None else Pins()
+    return pins
+
+
+def _engine(payload: dict[str, Any]) -> str:
+    """The service's default ``cpsat`` means the default here too, which is the exact search."""
+    name = str(payload.get("engine", "exact"))
+    return "exact" if name in ("cpsat", "enumerate") else name
+
+
+def _conflict(conflict: Conflict) -> dict[str, str]:
+    return {
+        "family": conflict.family,
+        "message": conflict.message,
+        "relaxation": conflict.relaxation,
+        "place": conflict.place,
+    }
+
+
+def _annotation_text(pins: Pins) -> str:
+    """The statements of ``tilelang.ascend.language`` that stand for these pins."""
+    versions = [
+        f"{pin.buffer}: "
+        + (
+            repr(pin.mode)
+            if pin.versions is None
+            else f"({pin.versions}, {pin.mode!r})"
+            if pin.mode is not None
+            else str(pin.versions)
+        )
+        for pin in pins.buffers
+        if pin.manual_versions is None
+    ]
+    manual = [f"{{{pin.buffer}: {pin.manual_versions}}}" for pin in pins.buffers if pin.manual_versions is not None]
+    lines = [f"T.annotate_buffer_versions({{{', '.join(versions)}}})"] if versions else []
+    lines += [f"T.annotate_manual_multi_buffer({', '.join(manual)})"] if manual else []
+    if pins.unlimited_memories:
+        lines.append(f"T.annotate_unlimit_memory({', '.join(map(repr, pins.unlimited_memories))})")
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _toolchain() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {"tilelang": version("tilelang"), "bisheng": "found" if shutil.which("bisheng") else "none"}

@@ -1,0 +1,60 @@
+"""What a child's reply means for the step that asked: a refusal of the input, or a failure with its fault."""
+
+from collections.abc import Sequence
+
+from structlog.contextvars import get_contextvars
+
+from warpwright.lowering.outcome import OutcomeKind, of_reply
+from warpwright.lowering.outcome import Step as LoweringStep
+from warpwright.solver.domain import (
+    DocumentError,
+    ForeignCode,
+    GraphError,
+    NotApplicable,
+    PinError,
+    ProfileError,
+    WarpwrightError,
+)
+from warpwright.tuning import telemetry
+from warpwright.tuning.children import Refused, Reply
+from warpwright.tuning.result import Failure, Outcome
+from warpwright.tuning.toolchain import StepFailed
+
+__all__ = ["code_of", "failed", "refusal", "trace"]
+
+_CLASSES: dict[str, type[WarpwrightError]] = {
+    kind.__name__: kind for kind in (DocumentError, ForeignCode, GraphError, NotApplicable, PinError, ProfileError)
+}
+_STEPS: dict[str, LoweringStep] = {
+    "frontend": "frontend",
+    "solve": "frontend",
+    "materialize": "materialize",
+    "compile": "compile",
+    "measure": "measure",
+}
+
+
+def refusal(reply: Refused) -> WarpwrightError:
+    """The error that the child raised, in this process; its class where it is one of the domain's."""
+    kind = _CLASSES.get(reply.error, WarpwrightError)
+    return kind(reply.message, code=reply.code, place=reply.place)
+
+
+def failed(reply: Reply, step: str) -> StepFailed:
+    """The failure of a step whose task did not return."""
+    outcome = of_reply(reply, _STEPS[step])
+    if outcome is None:
+        raise AssertionError("the task returned")
+    kind = Outcome.SKIPPED if outcome.kind is OutcomeKind.CANCELLED else Outcome(outcome.kind.value)
+    detail = getattr(reply, "output_tail", "") or getattr(reply, "trace", "")
+    return StepFailed(kind, Failure(code_of(kind, outcome.details), outcome.message, detail=detail[-8000:]))
+
+
+def code_of(outcome: Outcome, details: Sequence[str]) -> str:
+    """A stable code: the finest word that is known, else the outcome's own."""
+    return (details[0] if details else outcome.value).lower().replace("_", "-").replace(" ", "-")
+
+
+def trace() -> str:
+    """What a child is told of the trace: the current span in W3C form, else the trace id that this thread's logs carry."""
+    return telemetry.traceparent() or str(get_contextvars().get("trace", ""))

@@ -1,0 +1,142 @@
+"""The task of a measuring session on a worker: the same session as on the service's own devices. Runs in a child.
+
+Each candidate's own result is an event, told as it is there; the reply holds the interleaved rounds and the verdict, which
+say more. The device itself is opened in a child of this one, so that a kernel that breaks it costs that child only.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from warpwright.lowering.emit import emit
+from warpwright.lowering.measure.result import Measured, Rounds, from_document, to_document
+from warpwright.lowering.measure.statistics import Verdict
+from warpwright.lowering.outcome import OutcomeKind
+from warpwright.tuning.measure.devices import jobs_of
+from warpwright.tuning.measure.session import MeasureReport, measure_all
+from warpwright.tuning.result import CandidateKind, Product
+from warpwright.tuning.toolchain import Built, BuiltCandidate, BuiltSize
+
+__all__ = ["measure_session", "measured_from", "report_from", "session_inputs", "session_payload"]
+
+
+def session_payload(profile: str, candidates: Sequence[BuiltCandidate], budget_seconds: float) -> dict[str, Any]:
+    """The payload of ``measure.session``; the binaries go beside it (:func:`session_inputs`)."""
+    return {
+        "profile": profile,
+        "budget_seconds": budget_seconds,
+        "candidates": [
+            {
+                "id": candidate.id,
+                "kind": candidate.kind.value,
+                "variant": candidate.variant,
+                "report": dict(candidate.report),
+                "floor_ns": candidate.floor_ns,
+                "sizes": [
+                    {
+                        "name": size.name,
+                        "candidate": dict(size.candidate.report),
+                        "reference": dict(size.reference.report),
+                    }
+                    for size in candidate.sizes
+                ],
+            }
+            for candidate in candidates
+        ],
+    }
+
+
+def session_inputs(candidates: Sequence[BuiltCandidate]) -> dict[str, bytes]:
+    """The binaries of a session by file name: the candidates', and theirs and the references' at other sizes."""
+    files: dict[str, bytes] = {}
+
+    def add(name: str, products: Sequence[Product]) -> None:
+        for product in products:
+            if product.name == "binary":
+                files[name] = product.data
+
+    for candidate in candidates:
+        add(candidate.id, candidate.products)
+        for number, size in enumerate(candidate.sizes):
+            add(f"{candidate.id}.{number}.candidate", size.candidate.products)
+            add(f"{candidate.id}.{number}.reference", size.reference.products)
+    return files
+
+
+def measure_session(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``measure.session``. Keys: those of :func:`session_payload`, ``input`` (folder), ``device`` (the worker's own)."""
+    candidates = [_candidate(entry, Path(payload["input"])) for entry in payload["candidates"]]
+    jobs, baselines = jobs_of(candidates, Path(payload["input"]))
+    report = measure_all(
+        jobs,
+        payload["device"],
+        baselines=baselines,
+        always_final=baselines,
+        budget_seconds=float(payload["budget_seconds"]),
+        on_result=lambda measured: emit({"measured": to_document(measured)}),
+        trace=os.environ.get("WARPWRIGHT_TRACE", ""),
+    )
+    outcomes = [result.outcome for result in report.results]
+    lost = any(found.kind is OutcomeKind.DEVICE_LOST and "canary" in found.details for found in outcomes)
+    return {
+        "results": [to_document(result) for result in report.results],
+        "rounds": to_document(report.rounds) if report.rounds is not None else None,
+        "verdict": asdict(report.verdict) if report.verdict is not None else None,
+        "partial": report.partial,
+        "device_lost": lost,
+    }
+
+
+def measured_from(document: dict[str, Any]) -> Measured:
+    """A result in an event or a reply.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = from_document(document)
+    if not isinstance(found, Measured):
+        raise ValueError("not a measurement")
+    return found
+
+
+def report_from(value: dict[str, Any]) -> MeasureReport:
+    """A session's report as it left :func:`measure_session`.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is none.
+    """
+    rounds = from_document(value["rounds"]) if value["rounds"] is not None else None
+    if rounds is not None and not isinstance(rounds, Rounds):
+        raise ValueError("not rounds")
+    verdict = None
+    if value["verdict"] is not None:
+        told = value["verdict"]
+        verdict = Verdict(tuple(told["order"]), tuple(told["tied"]), str(told["winner"]), told["margin"])
+    results = tuple(measured_from(document) for document in value["results"])
+    return MeasureReport(results, rounds, verdict=verdict, partial=bool(value["partial"]))
+
+
+def _candidate(entry: dict[str, Any], folder: Path) -> BuiltCandidate:
+    sizes = tuple(
+        BuiltSize(
+            size["name"],
+            Built(size["candidate"], (), _binary(folder / f"{entry['id']}.{number}.candidate")),
+            Built(size["reference"], (), _binary(folder / f"{entry['id']}.{number}.reference")),
+        )
+        for number, size in enumerate(entry["sizes"])
+    )
+    return BuiltCandidate(
+        entry["id"],
+        CandidateKind(entry["kind"]),
+        int(entry["variant"]),
+        entry["report"],
+        _binary(folder / entry["id"]),
+        float(entry["floor_ns"]),
+        sizes,
+    )
+
+
+def _binary(path: Path) -> tuple[Product, ...]:
+    return (Product("binary", "application/x-sharedlib", path.read_bytes()),) if path.exists() else ()

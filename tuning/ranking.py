@@ -1,0 +1,70 @@
+"""Which candidate wins. Only a measured one is ever the fastest; without a device the forecast orders what was built."""
+
+from collections.abc import Sequence
+
+from warpwright.tuning.result import CandidateKind, CandidateRecord, Outcome
+
+__all__ = ["best_of", "note_of", "ranked", "tied_with_best"]
+
+_KIND_ORDER = {kind: place for place, kind in enumerate(CandidateKind)}
+_CLASS_ORDER = {Outcome.MEASURED: 0, Outcome.COMPILED: 1, Outcome.SOLVED: 2}
+
+
+def _key(record: CandidateRecord) -> tuple[float, float, int, str]:
+    time = record.measured_ns if record.outcome is Outcome.MEASURED else record.forecast_ns
+    return (
+        _CLASS_ORDER.get(record.outcome, 9),
+        time if time is not None else float("inf"),
+        _KIND_ORDER[record.kind],
+        record.id,
+    )
+
+
+def ranked(records: Sequence[CandidateRecord]) -> tuple[CandidateRecord, ...]:
+    """Usable candidates, best first: measured by time, then built by forecast, then solved by forecast.
+
+    Ties are broken by kind and id, so that twenty runs over equal times name one winner.
+    """
+    return tuple(sorted((r for r in records if r.outcome in _CLASS_ORDER and not r.not_honoured), key=_key))
+
+
+def best_of(records: Sequence[CandidateRecord]) -> CandidateRecord | None:
+    """The winner, or None when nothing usable is there.
+
+    Once something was measured, an unmeasured candidate never wins, whatever its forecast says.
+    """
+    usable = ranked(records)
+    return usable[0] if usable else None
+
+
+def tied_with_best(records: Sequence[CandidateRecord]) -> tuple[str, ...]:
+    """Ids of measured candidates whose time lies within the winner's own spread of it, the winner included.
+
+    The spread is ``measurement["spread_ns"]`` where the protocol reported one, else nothing ties.
+    """
+    best = best_of(records)
+    if best is None or best.measured_ns is None:
+        return ()
+    spread = best.measurement.get("spread_ns")
+    margin = float(spread) if isinstance(spread, int | float) else 0.0
+    return tuple(
+        r.id
+        for r in ranked(records)
+        if r.outcome is Outcome.MEASURED and r.measured_ns is not None and r.measured_ns <= best.measured_ns + margin
+    )
+
+
+LOWERED_SOURCES = ("ascend_source", "cuda_source")
+"""Products that show a lowering, where no compiler for the target was at hand."""
+
+
+def note_of(best: CandidateRecord | None) -> str:
+    """What the answer rests on, in the words shown to users."""
+    if best is None:
+        return "nothing usable"
+    if best.outcome is Outcome.MEASURED:
+        return "measured"
+    if best.outcome is Outcome.COMPILED:
+        return "compiled, not measured"
+    lowered = any(product.name in LOWERED_SOURCES for product in best.products)
+    return "lowered, not compiled, not measured" if lowered else "solved, not compiled"

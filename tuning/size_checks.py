@@ -1,0 +1,170 @@
+"""Who would win is checked at the kernel's other sizes before it is delivered.
+
+A schedule may be right in one shape of waves only: with a full last wave, or with more blocks than multiprocessors. Only who
+would win is built again for the other sizes: most candidates never win, and a build takes longer than measuring them all.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from typing import Any
+
+from warpwright.service.errors import Unavailable
+from warpwright.solver.domain import Schedule, WarpwrightError, digest_text
+from warpwright.tuning.request import Size, TuneRequest
+from warpwright.tuning.result import CandidateKind, CandidateRecord, Outcome
+from warpwright.tuning.toolchain import Built, BuiltCandidate, BuiltSize, Measurement, Patience, StepFailed, Toolchain
+
+__all__ = ["NOT_BUILT", "NOT_CHECKED", "RIGHT", "SizeChecks", "size_entries"]
+
+RIGHT, NOT_BUILT, NOT_CHECKED = "right", "not_built", "not_checked"
+"""How a size ended for a candidate that may still win: right there, no build of the schedule there, or no check was had."""
+
+READ_SECONDS = 60.0
+OWN_FAULTS = frozenset({Outcome.WRONG_RESULT, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.LAUNCH_FAILED})
+NOBODYS_FAULTS = frozenset({Outcome.INFRASTRUCTURE, Outcome.SKIPPED, Outcome.DEVICE_LOST})
+
+
+def size_entries(record: CandidateRecord) -> list[dict[str, Any]]:
+    """What a record says of other sizes: name, digest of the IR, outcome, message, waves; empty when it was never asked."""
+    found = record.measurement.get("sizes")
+    return [dict(entry) for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class SizeChecks:
+    """Checks of one tuning. ``patience`` gives each build its limit, ``parallel`` builds run at once."""
+
+    request: TuneRequest
+    toolchain: Toolchain
+    patience: Callable[[float], Patience]
+    parallel: int
+
+    def pending(self, record: CandidateRecord) -> bool:
+        """Whether a measured record has to be checked first. The reference itself has nothing to be held against."""
+        wanted = [digest_text(size.ir) for size in self.request.variants[record.variant].sizes]
+        if record.outcome is not Outcome.MEASURED or record.kind is CandidateKind.UNSPECIALIZED:
+            return False
+        return wanted != [entry["ir"] for entry in size_entries(record)]
+
+    def confirmed(self, record: CandidateRecord, records: Iterable[CandidateRecord]) -> CandidateRecord:
+        """The record with what became of it at every size: still measured, or with the fault that it showed there."""
+        reference = next((r for r in records if r.kind is CandidateKind.UNSPECIALIZED and r.built), None)
+        sizes = self.request.variants[record.variant].sizes
+        if reference is None:
+            return self._with(record, sizes, [(NOT_CHECKED, "there is no reference")] * len(sizes))
+        try:
+            builds = self._build_all(record, reference, sizes)
+            built = [build for build in builds if isinstance(build, BuiltSize)]
+            outcome = self._check(record, reference, built) if built else None
+        except StepFailed as error:
+            return self._with(record, sizes, [(NOT_CHECKED, error.failure.message)] * len(sizes))
+        if isinstance(outcome, StepFailed) and outcome.outcome in OWN_FAULTS:
+            entries = self._entries(sizes, [(outcome.outcome.value, outcome.failure.message)] * len(sizes), {})
+            measurement = {**record.measurement, **outcome.report, "sizes": entries}
+            return replace(
+                record, outcome=outcome.outcome, failure=outcome.failure, measured_ns=None, measurement=measurement
+            )
+        verdict = (RIGHT, "")
+        if outcome is None or (isinstance(outcome, StepFailed) and outcome.outcome is not Outcome.CONTENDED):
+            verdict = (NOT_CHECKED, outcome.failure.message if outcome is not None else "the session ended before it")
+        ends = [verdict if isinstance(build, BuiltSize) else (NOT_BUILT, build) for build in builds]
+        return self._with(record, sizes, ends, _waves(outcome))
+
+    def _with(
+        self,
+        record: CandidateRecord,
+        sizes: Sequence[Size],
+        ends: Sequence[tuple[str, str]],
+        waves: dict[str, Any] | None = None,
+    ) -> CandidateRecord:
+        entries = self._entries(sizes, ends, waves or {})
+        return replace(record, measurement={**record.measurement, "sizes": entries})
+
+    def _entries(self, sizes: Sequence[Size], ends: Sequence[tuple[str, str]], waves: dict[str, Any]) -> list[Any]:
+        return [
+            {
+                "name": size.name,
+                "ir": digest_text(size.ir),
+                "outcome": outcome,
+                "message": message,
+                "waves": waves.get(size.name),
+            }
+            for size, (outcome, message) in zip(sizes, ends, strict=True)
+        ]
+
+    def _build_all(
+        self, record: CandidateRecord, reference: CandidateRecord, sizes: Sequence[Size]
+    ) -> list[BuiltSize | str]:
+        """Candidate and reference of every size, or why there is none."""
+        plain = {size.name: size.ir for size in self.request.variants[reference.variant].sizes}
+        with ThreadPoolExecutor(max_workers=self.parallel, thread_name_prefix="sizes") as pool:
+            jobs = [
+                (
+                    pool.submit(copy_context().run, self._build, size.ir, record.kind, record.schedule),
+                    pool.submit(copy_context().run, self._build, plain.get(size.name, ""), reference.kind, None),
+                )
+                for size in sizes
+            ]
+            pairs = [(ours.result(), theirs.result()) for ours, theirs in jobs]
+        return [
+            BuiltSize(size.name, ours, theirs)
+            if isinstance(ours, Built) and isinstance(theirs, Built)
+            else (ours if isinstance(ours, str) else f"the reference: {theirs}")
+            for size, (ours, theirs) in zip(sizes, pairs, strict=True)
+        ]
+
+    def _build(self, ir: str, kind: CandidateKind, schedule: Schedule | None) -> Built | str:
+        """One build, or why there is none; StepFailed when that says nothing about the schedule."""
+        if not ir:
+            return "the reference's variant has no size of this name"
+        profile, seconds = self.request.profile, self.request.budget.compile_seconds
+        try:
+            if schedule is not None:
+                kernel = self.toolchain.read(ir, profile, self.patience(READ_SECONDS))
+                if broken := self.toolchain.verify(kernel, profile, schedule):
+                    return f"the schedule is illegal there: {broken[0].family}: {broken[0].message}"
+                ir = self.toolchain.materialize(ir, schedule, profile, self.patience(seconds)).ir
+            built = self.toolchain.compile(
+                ir, kind, schedule, profile, self.patience(seconds), self.request.build_options
+            )
+        except Unavailable:
+            raise
+        except WarpwrightError as error:
+            return error.message
+        except StepFailed as error:
+            if error.outcome in NOBODYS_FAULTS:
+                raise
+            return f"{error.outcome.value}: {error.failure.message}"
+        if built.not_honoured or not built.binary:
+            return "; ".join(built.not_honoured) or "no compiler for this device"
+        return built
+
+    def _check(
+        self, record: CandidateRecord, reference: CandidateRecord, sizes: Sequence[BuiltSize]
+    ) -> Measurement | StepFailed | None:
+        """What a session of the two alone says: the first fault, else the last word; None when it never came to it."""
+        candidates = [_candidate(reference, ()), _candidate(record, tuple(sizes))]
+        irs = [variant.ir for variant in self.request.variants]
+        patience = self.patience(self.request.budget.measure_seconds * (1 + len(sizes)))
+        said: Measurement | StepFailed | None = None
+        for candidate, outcome in self.toolchain.measure(candidates, irs, self.request.profile, patience):
+            if candidate != record.id:
+                continue
+            if isinstance(outcome, StepFailed) and outcome.outcome in OWN_FAULTS:
+                return outcome
+            said = said if isinstance(said, Measurement) else outcome
+        return said
+
+
+def _candidate(record: CandidateRecord, sizes: tuple[BuiltSize, ...]) -> BuiltCandidate:
+    return BuiltCandidate(record.id, record.kind, record.variant, record.report, record.products, sizes=sizes)
+
+
+def _waves(outcome: Measurement | StepFailed | None) -> dict[str, Any]:
+    """Waves by size, as the session's checks report them."""
+    record = outcome.record if isinstance(outcome, Measurement) else outcome.report if outcome is not None else {}
+    checks = record.get("checks")
+    found = [check for check in checks if isinstance(check, dict)] if isinstance(checks, list) else []
+    return {str(check.get("size")): check.get("waves") for check in found if check.get("size")}

@@ -1,0 +1,315 @@
+"""The real toolchain: every step is a task in a supervised child, here or on a worker (``TaskRunner``).
+
+Only the verifier and the simulator run in this process; both are plain Python without an engine or a compiler.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from warpwright.lowering.compile.options import BuildOption
+from warpwright.lowering.measure.protocol import GPU_1
+from warpwright.solver.ascend.certify import CONSTRAINT_SET as ASCEND_CONSTRAINT_SET
+from warpwright.solver.ascend.verify import verify_buffers
+from warpwright.solver.domain import (
+    Certificate,
+    Conflict,
+    HardwareProfile,
+    KernelGraph,
+    Pins,
+    Schedule,
+    TargetFamily,
+    Verdict,
+    Violation,
+    WarpSchedule,
+    digest_bytes,
+    digest_text,
+    dump,
+    dumps,
+    load,
+)
+from warpwright.solver.forecast import BaselineKind, forecast_baseline
+from warpwright.solver.warp.problem import CONSTRAINT_SET
+from warpwright.solver.warp.verify import verify
+from warpwright.tuning import errors
+from warpwright.tuning.children import Limits, Refused, Reply, Returned
+from warpwright.tuning.compilers import compilers_here
+from warpwright.tuning.measure.devices import Devices
+from warpwright.tuning.partial_answer import kept
+from warpwright.tuning.request import TuneRequest
+from warpwright.tuning.result import CandidateKind, Failure, Outcome, Product, RejectedStructure
+from warpwright.tuning.task_runner import TaskRunner
+from warpwright.tuning.toolchain import (
+    Built,
+    BuiltCandidate,
+    Identity,
+    KernelRead,
+    Materialized,
+    Measurement,
+    Patience,
+    Proposals,
+    ProposedSchedule,
+    Solving,
+    StepFailed,
+)
+
+__all__ = ["ChildToolchain", "proposals_of"]
+
+VERIFICATION = "reference-unspecialized/1"
+"""How right is checked: outputs poisoned, fresh inputs, the same IR without specialisation as reference, before and after."""
+
+_BASELINES: dict[CandidateKind, BaselineKind] = {
+    CandidateKind.DEFAULT: "default",
+    CandidateKind.ROLE_BASED: "role_based",
+    CandidateKind.UNSPECIALIZED: "unspecialized",
+}
+
+
+class ChildToolchain:
+    """Implements ``warpwright.tuning.toolchain.Toolchain`` on tasks."""
+
+    def __init__(self, engine: TaskRunner, *, memory_bytes: int = 8 << 30, devices: Devices | None = None) -> None:
+        self._engine = engine
+        self._memory = memory_bytes
+        self._devices = devices or Devices()
+        self._pinned: dict[str, KernelGraph] = {}
+        """Graphs of NPU proposals by schedule: pins change the problem that a buffer schedule answers."""
+
+    def identity(self, profile: HardwareProfile) -> Identity:
+        """Compiler builds, constraint-set version, protocol and verification settings."""
+        rules = CONSTRAINT_SET if profile.family is TargetFamily.CUDA else ASCEND_CONSTRAINT_SET
+        builds = "compile.cuda" if profile.family is TargetFamily.CUDA else "compile.ascend"
+        compilers = self._engine.compilers(builds) or compilers_here(profile.family)
+        return Identity(compilers, rules, GPU_1.name, VERIFICATION)
+
+    def read(self, ir: str, profile: HardwareProfile, patience: Patience) -> KernelRead:
+        """Task ``frontend.read`` (``frontend.read_ascend`` for NPUs)."""
+        task = "frontend.read" if profile.family is TargetFamily.CUDA else "frontend.read_ascend"
+        value = self._run(task, {"ir": ir, "profile": dump(profile)}, patience, "frontend")
+        return KernelRead(load(KernelGraph, value["graph"]), value["ir_hash"])
+
+    def propose(self, kernels: Mapping[int, KernelRead], request: TuneRequest, patience: Patience) -> Proposals:
+        """Task ``propose.warp`` or ``propose.buffer``, in a child that can be killed whatever the solver does."""
+        cuda = request.profile.family is TargetFamily.CUDA
+        payload = {
+            "kernels": [
+                {
+                    "variant": number,
+                    "params": dict(request.variants[number].params),
+                    # NPU problems are TileLang's own scheduler calls: they are asked again under the pins.
+                    **({"graph": dump(kernel.graph)} if cuda else {"ir": request.variants[number].ir}),
+                }
+                for number, kernel in sorted(kernels.items())
+            ],
+            "profile": dump(request.profile),
+            "pins": dump(request.pins),
+            "count": request.budget.candidates,
+            "engine": request.engine,
+            "seed": request.seed,
+            "work_limit": request.budget.work_limit,
+            "wall_seconds": patience.left,
+        }
+        value, ended = self._best_of("propose.warp" if cuda else "propose.buffer", payload, patience)
+        for document in () if cuda else value["schedules"]:
+            self._pinned[_digest(load(Schedule, document["schedule"]))] = load(KernelGraph, document["graph"])
+        return proposals_of({**value, "unknown": ended or value["unknown"]})
+
+    def solve(
+        self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, patience: Patience
+    ) -> Verdict:
+        """Task ``solve.warp``; of a solve that was killed, the best verified schedule that it had."""
+        payload = {**_question(kernel, profile, pins, patience), **asdict(solving)}
+        value, _ = self._best_of("solve.warp", payload, patience)
+        verdict: Verdict = load(Verdict, value["verdict"])
+        return verdict
+
+    def explain(
+        self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, why: str, patience: Patience
+    ) -> Mapping[str, JsonValue]:
+        """Task ``explain.warp``."""
+        payload = {**_question(kernel, profile, pins, patience), **asdict(Solving()), "why": why}
+        explanation: Mapping[str, JsonValue] = self._run("explain.warp", payload, patience, "solve")["explanation"]
+        return explanation
+
+    def forecast(self, kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile) -> float | None:
+        """The simulator's forecast of one of TileLang's own choices."""
+        baseline = _BASELINES.get(kind)
+        if baseline is None or profile.family is not TargetFamily.CUDA:
+            return None
+        simulation = forecast_baseline(kernel.graph, profile, baseline)
+        return None if simulation.deadlocked else float(simulation.nanoseconds)
+
+    def verify(self, kernel: KernelRead, profile: HardwareProfile, schedule: Schedule) -> tuple[Violation, ...]:
+        """The independent verifier."""
+        if not isinstance(schedule, WarpSchedule):
+            graph = self._pinned.get(_digest(schedule), kernel.graph)
+            return verify_buffers(graph, profile, schedule)
+        return verify(kernel.graph, profile, schedule)
+
+    def materialize(self, ir: str, schedule: Schedule, profile: HardwareProfile, patience: Patience) -> Materialized:
+        """Task ``materialize.warp`` or ``materialize.ascend``."""
+        task = "materialize.warp" if profile.family is TargetFamily.CUDA else "materialize.ascend"
+        value = self._run(task, {"ir": ir, "schedule": dump(schedule)}, patience, "materialize")
+        products = [Product("ir", "application/json", value["ir"].encode())]
+        if value.get("source"):
+            products.insert(0, Product("tilelang_source", "text/x-python", value["source"].encode()))
+        return Materialized(value["ir"], tuple(products))
+
+    def compile(
+        self,
+        ir: str,
+        kind: CandidateKind,
+        schedule: Schedule | None,
+        profile: HardwareProfile,
+        patience: Patience,
+        build_options: Sequence[BuildOption] = (),
+    ) -> Built:
+        """Task ``compile.cuda`` or ``compile.ascend``: a CompiledKernel document and its files."""
+        cuda = profile.family is TargetFamily.CUDA
+        payload = {
+            "ir": ir,
+            "arch": profile.arch,
+            "variant": kind.value,
+            "schedule": dump(schedule) if schedule is not None else None,
+            "profile": dump(profile),
+            "options": list(build_options),
+        }
+        task = "compile.cuda" if cuda else "compile.ascend"
+        value, files = self._run_with_files(task, payload, patience)
+        return _built(value, files, "cuda_source" if cuda else "ascend_source")
+
+    def measures(self, profile: HardwareProfile) -> bool:
+        """Whether a device of this profile is in this machine."""
+        return self._devices.for_profile(profile) is not None
+
+    def measure(
+        self, candidates: Sequence[BuiltCandidate], irs: Sequence[str], profile: HardwareProfile, patience: Patience
+    ) -> Iterator[tuple[str, Measurement | StepFailed]]:
+        """A measuring session on this machine's device; see ``warpwright.lowering.measure``."""
+        device = self._devices.for_profile(profile)
+        if device is None:
+            return
+        with tempfile.TemporaryDirectory(prefix="warpwright-measure-") as folder:
+            yield from self._devices.session(device, candidates, Path(folder), patience)
+
+    def available(self) -> bool:
+        """Whether the engine can give tasks out."""
+        return self._engine.available()
+
+    def close(self) -> None:
+        """End all children."""
+        self._engine.close()
+
+    def _run(self, task: str, payload: dict[str, Any], patience: Patience, step: str) -> dict[str, Any]:
+        answer = self._engine.run(
+            task, payload, self._limits(patience), cancel=patience.stop.event, trace=errors.trace()
+        )
+        return _value(answer.reply, step)
+
+    def _best_of(self, task: str, payload: dict[str, Any], patience: Patience) -> tuple[dict[str, Any], str]:
+        """A search's result, or what it had when it was ended, and how it ended (empty: by itself).
+
+        Raises:
+            WarpwrightError: the task refused its input. StepFailed: it was ended before it had anything.
+        """
+        limits = self._limits(patience)
+        answer = self._engine.run(task, payload, limits, cancel=patience.stop.event, trace=errors.trace(), output=True)
+        best = kept(answer.files)
+        if best is None or isinstance(answer.reply, Returned | Refused):
+            return _value(answer.reply, "solve"), ""
+        return best, f"the search was ended: {errors.failed(answer.reply, 'solve').failure.message}"
+
+    def _run_with_files(
+        self, task: str, payload: dict[str, Any], patience: Patience
+    ) -> tuple[dict[str, Any], dict[str, bytes]]:
+        limits = self._limits(patience)
+        answer = self._engine.run(task, payload, limits, cancel=patience.stop.event, trace=errors.trace(), output=True)
+        return _value(answer.reply, "compile"), answer.files
+
+    def _limits(self, patience: Patience) -> Limits:
+        seconds = max(1.0, patience.left)
+        return Limits(wall_seconds=seconds, cpu_seconds=seconds * 4, memory_bytes=self._memory)
+
+
+def _question(kernel: KernelRead, profile: HardwareProfile, pins: Pins, patience: Patience) -> dict[str, Any]:
+    return {
+        "graph": dump(kernel.graph),
+        "profile": dump(profile),
+        "pins": dump(pins),
+        "wall_seconds": max(1.0, patience.left - 2.0),
+    }
+
+
+def _value(reply: Reply, step: str) -> dict[str, Any]:
+    """The task's result.
+
+    Raises:
+        WarpwrightError: the task refused its input. StepFailed: anything else.
+    """
+    if isinstance(reply, Returned):
+        return reply.value
+    if isinstance(reply, Refused) and step in ("frontend", "solve") and reply.code != "unknown-task":
+        raise errors.refusal(reply)
+    raise errors.failed(reply, step)
+
+
+def _digest(schedule: Schedule) -> str:
+    return digest_text(dumps(schedule))
+
+
+def proposals_of(value: Mapping[str, Any]) -> Proposals:
+    """The value of a task that proposes, as what the orchestration needs."""
+    return Proposals(
+        schedules=tuple(_proposed(document) for document in value["schedules"]),
+        rejected=tuple(_rejected(document) for document in value.get("rejected", ())),
+        unknown=value["unknown"],
+    )
+
+
+def _proposed(document: dict[str, Any]) -> ProposedSchedule:
+    return ProposedSchedule(
+        variant=document["variant"],
+        schedule=load(Schedule, document["schedule"]),
+        certificate=load(Certificate, document["certificate"]),
+        status=document["status"],
+        forecast_ns=document["forecast_ns"],
+        structure=document["structure"],
+    )
+
+
+def _rejected(document: dict[str, Any]) -> RejectedStructure:
+    conflicts = tuple(Conflict(**conflict) for conflict in document["conflicts"])
+    return RejectedStructure(document["variant"], document["structure"], conflicts)
+
+
+def _built(document: dict[str, Any], files: dict[str, bytes], source_name: str) -> Built:
+    """A CompiledKernel document as what the orchestration needs.
+
+    Raises:
+        StepFailed: the outcome says that it must not be used; the report goes along.
+    """
+    outcome = document["outcome"]
+    source = document.get("source", "")
+    binary = document.get("binary") is not None
+    report = {key: value for key, value in document.items() if key not in ("source", "binary")}
+    products = [Product(source_name, "text/x-cuda", source.encode())] if source else []
+    if binary:
+        # By digest and not by path: the path is of the machine that built it.
+        data = next((data for data in files.values() if digest_bytes(data) == document["binary_digest"]), None)
+        if data is None:
+            failure = Failure("binary-missing", "the build named a binary that did not come with it")
+            raise StepFailed(Outcome.INFRASTRUCTURE, failure, report=report)
+        products.append(Product("binary", "application/x-sharedlib", data))
+    kind = Outcome(outcome["kind"]) if outcome["kind"] in Outcome.__members__.values() else Outcome.INFRASTRUCTURE
+    if kind not in (Outcome.COMPILED, Outcome.NOT_HONOURED):
+        details = outcome.get("details") or ()
+        failure = Failure(errors.code_of(kind, details), outcome.get("message", ""))
+        raise StepFailed(kind, failure, report=report)
+    gaps = tuple(f"{gap['what']}: planned {gap['planned']}, found {gap['found']}" for gap in document["not_honoured"])
+    if kind is Outcome.NOT_HONOURED and not gaps:
+        gaps = (outcome.get("message", "the binary differs from the plan"),)
+    return Built(report, gaps, tuple(products), binary=binary)

@@ -1,0 +1,61 @@
+"""The task runner port: where one JSON task runs, on this machine or on another, and how its files come back."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from warpwright.tuning.children import Limits, Reply
+from warpwright.tuning.children.process import OnEvent
+
+__all__ = ["TaskAnswer", "TaskRunner"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAnswer:
+    """A reply and the files that the task wrote into its output folder, by name."""
+
+    reply: Reply
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
+class TaskRunner(Protocol):
+    """Runs registered tasks. Thread-safe; blocks its caller; never raises for anything that a task or its process does.
+    What gives tasks out may be away for longer than it has patience: that is ``Unavailable``, and no task is to blame.
+
+    ``cancel`` ends the task and every process of it within a second. When ``output`` is true the engine gives the task a
+    folder of its own under the payload's key ``output``, and returns what is in it; ``inputs`` are files that the task finds
+    in the folder under its key ``input``. ``on_event`` is called from the caller's thread with what the task emits, at least
+    once: a task that is given out again begins anew.
+    """
+
+    def run(
+        self,
+        task: str,
+        payload: dict[str, Any],
+        limits: Limits,
+        *,
+        cancel: threading.Event,
+        trace: str = "",
+        output: bool = False,
+        on_event: OnEvent | None = None,
+        inputs: Mapping[str, bytes] | None = None,
+    ) -> TaskAnswer:
+        """Run one task to its answer."""
+        ...
+
+    def offers(self, capability: str) -> bool:
+        """Whether tasks of a capability such as ``measure.h200`` would find a worker now."""
+        ...
+
+    def compilers(self, capability: str) -> str:
+        """The compilers behind a capability such as ``compile.cuda``; empty where they are this machine's, or unknown."""
+        ...
+
+    def available(self) -> bool:
+        """Whether tasks could be given out now; a worker for them may be missing all the same."""
+        ...
+
+    def close(self) -> None:
+        """End everything that runs here."""
+        ...

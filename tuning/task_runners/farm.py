@@ -1,0 +1,130 @@
+"""The devices of a farm: what is not in this machine is measured by a worker, through the queue of its device."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from warpwright.lowering.measure.result import Measured
+from warpwright.solver.domain import HardwareProfile
+from warpwright.tuning import errors
+from warpwright.tuning.children import Cancelled, Limits, Returned
+from warpwright.tuning.measure.devices import Device, Devices, streamed
+from warpwright.tuning.measure.session import MeasureReport
+from warpwright.tuning.measure.worker_session import measured_from, report_from, session_inputs, session_payload
+from warpwright.tuning.result import Failure, Outcome
+from warpwright.tuning.task_runner import TaskRunner
+from warpwright.tuning.task_runners.queues import SESSION, measuring
+from warpwright.tuning.toolchain import BuiltCandidate, Measurement, Patience, StepFailed
+
+__all__ = ["FarmDevices"]
+
+log = structlog.get_logger(__name__)
+
+ELSEWHERE = "worker"
+GRACE_SECONDS = 60.0
+"""Of a session beyond its budget: its interleaved rounds began in time and may end."""
+
+
+class FarmDevices(Devices):
+    """This machine's devices, and those that workers offer."""
+
+    def __init__(self, engine: TaskRunner, options: Sequence[dict[str, Any]] | None = None) -> None:
+        super().__init__(options)
+        self._engine = engine
+
+    def for_profile(self, profile: HardwareProfile) -> Device | None:
+        """A device of this machine, else one that a live worker offers."""
+        own = super().for_profile(profile)
+        if own is None and self._engine.offers(measuring(profile.name)):
+            return Device({"kind": ELSEWHERE, "profile": profile.name}, {})
+        return own
+
+    def session(
+        self, device: Device, candidates: Sequence[BuiltCandidate], folder: Path, patience: Patience
+    ) -> Iterator[tuple[str, Measurement | StepFailed]]:
+        """Measure candidates where the device is.
+
+        A session whose worker died is given out again whole: its times are comparable only among themselves, and a
+        candidate's new time takes the place of the old one.
+        """
+        if device.options.get("kind") != ELSEWHERE:
+            yield from super().session(device, candidates, folder, patience)
+            return
+        profile = str(device.options["profile"])
+        yield from streamed(lambda on_result: self._remote(profile, candidates, patience, on_result))
+
+    def _remote(
+        self,
+        profile: str,
+        candidates: Sequence[BuiltCandidate],
+        patience: Patience,
+        on_result: Callable[[Measured], None],
+    ) -> MeasureReport:
+        seconds = patience.left
+        limits = Limits(
+            wall_seconds=seconds + GRACE_SECONDS, cpu_seconds=4 * (seconds + GRACE_SECONDS), memory_bytes=64 << 30
+        )
+        told: dict[str, Measured | None] = {candidate.id: None for candidate in candidates}
+
+        def tell(measured: Measured) -> None:
+            # Once each; a session that was given out again takes the place of the one before.
+            if measured.candidate in told and told[measured.candidate] != measured:
+                told[measured.candidate] = measured
+                on_result(measured)
+
+        def on_event(event: dict[str, Any]) -> None:
+            try:
+                tell(measured_from(event["measured"]))
+            except (ValueError, KeyError, TypeError) as error:
+                log.warning("event-of-no-measurement", error=str(error)[:200])
+
+        with _deadline(patience, seconds + GRACE_SECONDS) as cancel:
+            answer = self._engine.run(
+                SESSION,
+                session_payload(profile, candidates, seconds),
+                limits,
+                cancel=cancel,
+                trace=errors.trace(),
+                on_event=on_event,
+                inputs=session_inputs(candidates),
+            )
+        if isinstance(answer.reply, Cancelled):
+            if patience.stop.is_raised():
+                return MeasureReport((), partial=True)
+            raise StepFailed(Outcome.TIMED_OUT, Failure("measure-late", f"no session ended within {seconds:.0f} s"))
+        if not isinstance(answer.reply, Returned):
+            raise errors.failed(answer.reply, "measure")
+        try:
+            report = report_from(answer.reply.value)
+        except (ValueError, KeyError, TypeError) as error:
+            failure = Failure("measure-reply", f"a worker's report is none of ours: {str(error)[:300]}")
+            raise StepFailed(Outcome.INFRASTRUCTURE, failure) from error
+        for measured in report.results:
+            tell(measured)  # events may be lost with a broker's memory; the report holds them all
+        return report
+
+
+@contextmanager
+def _deadline(patience: Patience, seconds: float) -> Iterator[threading.Event]:
+    """An event that is set when the patience's flag is raised, or after ``seconds``."""
+    over, left = threading.Event(), threading.Event()
+    until = time.monotonic() + seconds
+
+    def watch() -> None:
+        while not left.wait(0.05):
+            if patience.stop.is_raised() or time.monotonic() > until:
+                over.set()
+                return
+
+    thread = threading.Thread(target=watch, name="deadline", daemon=True)
+    thread.start()
+    try:
+        yield over
+    finally:
+        left.set()
+        thread.join()

@@ -1,0 +1,122 @@
+"""The stand-in's tasks: each step of the stand-in toolchain in a child, its values as JSON and its products as files.
+
+The children sleep, hang and crash for real, so that whatever supervises them is tried and not the stand-in's own patience.
+"""
+
+import json
+import logging
+import os
+import signal
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from warpwright.lowering.compile.result import to_document
+from warpwright.lowering.testing.device import MAGIC, simulated_kernel
+from warpwright.solver.domain import HardwareProfile, KernelGraph, Pins, Schedule, Verdict, digest_bytes, dump, load
+from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
+from warpwright.tuning.result import CandidateKind
+from warpwright.tuning.testing.toolchain import StandInToolchain
+from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
+
+__all__ = ["compile_one", "explain", "materialize", "propose", "read", "solve", "step"]
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 7200.0
+"""Seconds; longer than any child may live."""
+
+
+def step(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``stand_in.step``: takes its time and says so; leaves a file where an output folder is given, one at once if asked."""
+    if payload.get("output") and payload.get("early"):
+        Path(payload["output"], "early.txt").write_text("before\n")
+    time.sleep(float(payload["seconds"]))
+    if payload.get("output"):
+        Path(payload["output"], "step.txt").write_text("done\n")
+    return {"seconds": payload["seconds"]}
+
+
+def read(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``stand_in.read``."""
+    kernel = StandInToolchain().read(payload["ir"], _profile(payload), _patience())
+    return {"graph": dump(kernel.graph), "ir_hash": kernel.ir_hash}
+
+
+def propose(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``stand_in.propose``: as ``propose.warp``, from the IR of every variant."""
+    profile = _profile(payload)
+    numbers = sorted(int(number) for number in payload["irs"])
+    variants = tuple(Variant(ir=payload["irs"].get(str(n), "{}")) for n in range(numbers[-1] + 1))
+    request = TuneRequest("", variants, profile, budget=TuneBudget(candidates=int(payload["count"])))
+    kernels = {n: StandInToolchain().read(variants[n].ir, profile, _patience()) for n in numbers}
+    proposals = StandInToolchain().propose(kernels, request, _patience())
+    return {
+        "schedules": [
+            {**asdict(each), "schedule": dump(each.schedule), "certificate": dump(each.certificate)}
+            for each in proposals.schedules
+        ],
+        "rejected": [asdict(each) for each in proposals.rejected],
+        "unknown": proposals.unknown,
+    }
+
+
+def solve(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``stand_in.solve``."""
+    kernel = KernelRead(load(KernelGraph, payload["graph"]), "")
+    verdict: Verdict = StandInToolchain().solve(kernel, _profile(payload), Pins(), Solving(), _patience())
+    return {"verdict": dump(verdict)}
+
+
+def explain(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``stand_in.explain``."""
+    kernel = KernelRead(load(KernelGraph, payload["graph"]), "")
+    found = StandInToolchain().explain(kernel, _profile(payload), Pins(), payload["why"], _patience())
+    return {"explanation": dict(found)}
+
+
+def materialize(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``stand_in.materialize``."""
+    written = StandInToolchain().materialize(
+        payload["ir"], load(Schedule, payload["schedule"]), _profile(payload), _patience()
+    )
+    return {"ir": written.ir, "source": written.products[0].data.decode()}
+
+
+def compile_one(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``stand_in.compile``: the report is a compiled kernel's, the binary one for the simulated device."""
+    recipe = json.loads(payload["ir"])["stand_in"]
+    kind, schedule = CandidateKind(payload["kind"]), payload["schedule"]
+    number = load(Schedule, schedule).num_warps - 4 if schedule else -1
+    log.info("compiles %s", kind.value)
+    if recipe["faults"].get(str(number)) == "crashed":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    try:
+        built = StandInToolchain().compile(
+            payload["ir"], kind, load(Schedule, schedule) if schedule else None, _profile(payload), _patience()
+        )
+    except StepFailed as error:
+        return {"failed": {"outcome": error.outcome.value, **asdict(error.failure)}}
+    names = {product.name: product for product in built.products}
+    factor = 0.8 + 0.01 * number if number >= 0 else 1.0
+    source = names["cuda_source"].data.decode() if names else ""
+    script = {"ns": 100_000.0 * recipe["better"] * factor, "load_seconds": recipe["seconds"], "of": source}
+    if number in recipe.get("wrong", ()):
+        script["wrong"] = "value"
+    binary = MAGIC + json.dumps(script, sort_keys=True).encode()
+    if names:
+        Path(payload["output"], "cuda_source").write_bytes(names["cuda_source"].data)
+        Path(payload["output"], "binary").write_bytes(binary)
+    kernel = {**to_document(simulated_kernel(recipe["name"])), "variant": kind.value}
+    report = {**kernel, "binary": None, "binary_digest": digest_bytes(binary), **built.report}
+    return {"report": report, "not_honoured": list(built.not_honoured)}
+
+
+def _profile(payload: dict[str, Any]) -> HardwareProfile:
+    profile: HardwareProfile = load(HardwareProfile, payload["profile"])
+    return profile
+
+
+def _patience() -> Patience:
+    return Patience(PATIENCE, time.monotonic() + PATIENCE, Stop())

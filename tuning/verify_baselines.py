@@ -1,0 +1,43 @@
+"""What our verifier says of the compiler's own choice: where it refuses a kernel that runs, a rule is too strict."""
+
+from dataclasses import asdict, replace
+
+from pydantic import JsonValue
+
+from warpwright.solver.domain import HardwareProfile, TargetFamily, WarpwrightError
+from warpwright.solver.forecast import BASELINES, chosen_schedule
+from warpwright.tuning.result import CandidateKind, CandidateRecord
+from warpwright.tuning.toolchain import KernelRead, Toolchain
+
+__all__ = ["VERDICT", "judged"]
+
+VERDICT = "verifier"
+"""Key in a baseline's report. ``threads`` are those of the schedule that we hold for the compiler's; where the binary has
+others, we judged another schedule than the one that ran."""
+WARP = 32
+
+
+def judged(
+    record: CandidateRecord, kernel: KernelRead | None, profile: HardwareProfile, toolchain: Toolchain
+) -> CandidateRecord:
+    """A baseline's record with the verifier's verdict on its schedule, as far as that is known from the compiler's sources.
+
+    Others, and baselines without roles, come back as they are. A kernel that our rules do not cover has no verdict.
+    """
+    kind = next((each for each in BASELINES if each == record.kind.value), None)
+    if kind is None or kernel is None or record.kind is CandidateKind.SCHEDULED:
+        return record
+    if profile.family is not TargetFamily.CUDA or not record.built:
+        return record
+    try:
+        chosen = chosen_schedule(kernel.graph, profile, kind)
+        if chosen is None:
+            return record
+        violations = toolchain.verify(kernel, profile, chosen[0])
+    except WarpwrightError:
+        return record
+    verdict: dict[str, JsonValue] = {
+        "threads": WARP * chosen[0].num_warps,
+        "violations": [asdict(each) for each in violations],
+    }
+    return replace(record, report={**record.report, VERDICT: verdict})

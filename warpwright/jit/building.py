@@ -1,0 +1,52 @@
+"""The IR that a choice stands for, verified again before it is used.
+
+Imports TVM, for the user's own process, which has it already; elsewhere compilers live in child processes.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tvm import ir as tvm_ir
+
+from warpwright.graphs import read_kernel, reply_error
+from warpwright.jit.sources import Choice
+from warpwright.legality import violations_of
+from warpwright.lowering.compile.empty_loops import guard_empty_loops
+from warpwright.lowering.compile.lower import PASS_CONFIGS
+from warpwright.lowering.frontend.placeholders import own_placeholders
+from warpwright.solver.domain import HardwareProfile, Schedule, WarpwrightError, documents
+from warpwright.tuning.children import ChildPool, Limits, Returned
+
+__all__ = ["built_from"]
+
+WRITING = Limits(wall_seconds=120.0)
+
+
+def built_from(ir: str, choice: Choice, profile: HardwareProfile) -> tuple[Any, Mapping[str, Any]] | None:
+    """The function to compile and the pass configurations that go with it; None for the compiler's default.
+
+    The function is guarded against the compiler's loss of empty loops, as it was when it was measured
+    (``warpwright.lowering.compile.empty_loops``).
+
+    Raises:
+        WarpwrightError: ``schedule-illegal``; ``choice-unknown``; what reading the kernel or writing the schedule refused.
+    """
+    if choice.schedule is None and choice.kind == "default":
+        return None
+    configs = next((entry for kind, entry in PASS_CONFIGS.items() if kind == choice.kind), None)
+    if configs is None:
+        raise WarpwrightError(f"no choice of ours is called {choice.kind!r}", code="choice-unknown")
+    text = ir if choice.schedule is None else _scheduled(ir, choice.schedule, profile)
+    return guard_empty_loops(own_placeholders(tvm_ir.load_json(text))), configs
+
+
+def _scheduled(ir: str, schedule: Schedule, profile: HardwareProfile) -> str:
+    with ChildPool(1) as pool:
+        graph, _ = read_kernel(ir, profile, pool=pool)
+        if broken := violations_of(graph, profile, schedule):
+            message = f"the stored schedule is illegal: {broken[0].family}: {broken[0].message}"
+            raise WarpwrightError(message, code="schedule-illegal", place=broken[0].place)
+        reply = pool.run("materialize.warp", {"ir": ir, "schedule": documents.dump(schedule)}, WRITING)
+    if not isinstance(reply, Returned):
+        raise reply_error(reply, "writing the schedule")
+    return str(reply.value["ir"])

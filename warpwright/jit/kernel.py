@@ -1,0 +1,191 @@
+"""TileLang's own JIT object with another way to its function.
+
+Imports TileLang, for the user's own process, which has it already; elsewhere compilers live in child processes.
+Argument binding, caches, both modes (a kernel object, or immediate execution), output indices, flags and debug files stay
+TileLang's: what is replaced is the choice of the variant and of the function that TileLang compiles.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from typing import Any, Literal
+
+from tilelang.jit import JITImpl
+from tilelang.utils.device import get_available_cpu_count
+from tvm import ir as tvm_ir
+
+from warpwright.jit.building import built_from
+from warpwright.jit.places import Place
+from warpwright.jit.sources import Choice
+from warpwright.solver.domain import HardwareProfile
+
+__all__ = ["TunedKernel", "When"]
+
+log = logging.getLogger("warpwright.tuned")
+
+When = Literal["never", "background", "first"]
+
+
+class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untyped
+    """A copy of a ``JITImpl`` that compiles the best known schedule, and TileLang's default wherever there is none."""
+
+    def __init__(
+        self,
+        plain: Any,
+        profile: HardwareProfile,
+        places: Sequence[Place],
+        tune: When,
+        variants: Callable[[], Sequence[Mapping[str, Any]]],
+    ) -> None:
+        super().__init__(**{entry.name: getattr(plain, entry.name) for entry in fields(plain)})
+        self.profile, self.places, self.tune = profile, tuple(places), tune
+        self._variants = variants
+        self._chosen: dict[Any, Mapping[str, Any]] = {}
+        self._decided: dict[str, Choice | None] = {}
+
+    @property
+    def variants(self) -> list[dict[str, Any]]:
+        """The parameter sets of the family, the default first; empty for a kernel that is none."""
+        return [dict(entry) for entry in self._variants()]
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """As TileLang's: the kernel object, or in eager mode its result; parameters of the family may be left out."""
+        return super().__call__(*arguments, **self._complete(arguments, keywords))
+
+    def compile(self, *arguments: Any, **keywords: Any) -> Any:
+        """The kernel object for these parameters."""
+        named = self._complete(arguments, keywords)
+        ready = self._ready(arguments, named)
+        if ready is not None:
+            try:
+                return ready.compile()
+            except Exception as error:  # noqa: BLE001 - the promise: whatever fails on our side, the user's kernel runs
+                self._warn(error)
+        return super().compile(*arguments, **named)
+
+    def par_compile(
+        self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
+    ) -> list[Any]:
+        """As TileLang's: a kernel object for each parameter set (dictionaries, or tuples of positional arguments)."""
+        calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+        for config in configs:
+            if not isinstance(config, tuple | dict):
+                raise ValueError(f"Invalid config type: {type(config)}, expected tuple or dict.")
+            given, named = (config, {}) if isinstance(config, tuple) else ((), config)
+            calls.append((given, dict(self._complete(given, named))))
+        ready = [self._ready(given, named) for given, named in calls]  # TileLang elaborates one by one as well
+
+        def scheduled(one: Any) -> Any:
+            try:
+                return one.compile() if one is not None else None
+            except Exception as error:  # noqa: BLE001 - as in compile
+                self._warn(error)
+                return None
+
+        workers = num_workers or max(1, min(len(calls), get_available_cpu_count()))
+        with ThreadPoolExecutor(workers, "warpwright-par-comp") as executor:
+            built = list(executor.map(scheduled, ready))
+        missing = [number for number, kernel in enumerate(built) if kernel is None]
+        plain = _Plain(self, [calls[number] for number in missing])
+        defaults = plain.par_compile([(number,) for number in range(len(missing))], num_workers, ignore_error)
+        for number, kernel in zip(missing, defaults, strict=True):
+            built[number] = kernel
+        return built
+
+    def _complete(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The keywords, with the best known variant's parameters where the family's were left out."""
+        variants = self._variants()
+        if not variants:
+            return keywords
+        default = {**variants[0], **keywords}
+        try:
+            bound = self.signature.bind_partial(*arguments, **keywords).arguments
+            if any(name in bound for entry in variants for name in entry):
+                return keywords
+            self.signature.bind(*arguments, **default)
+        except TypeError:  # what is wrong is no parameter of the family: TileLang's own message says what
+            return default
+        self.initialize_jit_mode(*arguments, **default)
+        key = self.func.parse_args(*arguments, **default)[0]
+        if key not in self._chosen:
+            texts = [tvm_ir.save_json(self.get_tir(*arguments, **{**entry, **keywords})) for entry in variants]
+            choice = self._decide(texts)
+            self._chosen[key] = variants[choice.variant if choice is not None else 0]
+        return {**self._chosen[key], **keywords}
+
+    def _ready(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> "_Ready | None":
+        """What TileLang is to compile in place of its own; None where its default is the choice, or nothing is known."""
+        function = self.get_tir(*arguments, **keywords)  # the user's own code: what it raises is the user's to see
+        try:
+            text = tvm_ir.save_json(function)
+            choice = self._decided[text] if text in self._decided else self._decide([text])
+            if choice is None:
+                return None
+            log.info("%s: %s from %s", self.name, choice.kind, choice.origin)
+            built = built_from(text, choice, self.profile)
+        except Exception as error:  # noqa: BLE001 - the promise, as above
+            self._warn(error)
+            return None
+        return _Ready(self, *built) if built is not None else None
+
+    def _decide(self, variants: Sequence[str]) -> Choice | None:
+        """The best choice that any place knows for any of the variants, remembered for its IR."""
+        choice = self._find(variants)
+        if choice is None and self.tune == "first" and self.places:
+            self.places[-1].improve(self.name, variants, self.profile)
+            choice = self._find(variants)
+        if choice is None:
+            asked = ", ".join(place.name for place in self.places)
+            log.info(
+                "%s: no schedule is known for %s in %s; the compiler's default runs ('warpwright tune' may find one)",
+                self.name,
+                self.profile.name,
+                asked,
+            )
+            if self.tune == "background" and self.places:
+                work = (self.name, variants, self.profile)
+                threading.Thread(target=self.places[-1].improve, args=work, daemon=True).start()
+        self._decided[variants[choice.variant if choice is not None else 0]] = choice
+        return choice
+
+    def _find(self, variants: Sequence[str]) -> Choice | None:
+        found = (place.find(self.name, variants, self.profile) for place in self.places)
+        return next((choice for choice in found if choice is not None), None)
+
+    @property
+    def name(self) -> str:
+        """The function's name, with its class."""
+        original = getattr(self.func, "orig_func", self.func)
+        return str(getattr(original, "__qualname__", getattr(original, "__name__", "kernel")))
+
+    def _warn(self, error: Exception) -> None:
+        log.warning("%s: %s: %s; the compiler's default runs", self.name, type(error).__name__, error)
+
+
+class _Ready(JITImpl):  # type: ignore[misc]  # as above
+    """The same settings with the function already made."""
+
+    def __init__(self, kernel: TunedKernel, function: Any, configs: Mapping[str, Any]) -> None:
+        super().__init__(**{entry.name: getattr(kernel, entry.name) for entry in fields(kernel)})
+        if configs:
+            self.pass_configs = {**(kernel.pass_configs or {}), **configs}
+        self._function = function
+
+    def get_tir(self, *arguments: Any, **keywords: Any) -> Any:
+        """The function."""
+        return self._function
+
+
+class _Plain(JITImpl):  # type: ignore[misc]  # as above
+    """TileLang's own parallel compilation of calls given by their number, so that its errors and progress stay its own."""
+
+    def __init__(self, kernel: TunedKernel, calls: Sequence[tuple[tuple[Any, ...], dict[str, Any]]]) -> None:
+        super().__init__(**{entry.name: getattr(kernel, entry.name) for entry in fields(kernel)})
+        self._kernel, self._calls = kernel, calls
+
+    def get_tir(self, *arguments: Any, **keywords: Any) -> Any:
+        """The function of the call with this number."""
+        given, named = self._calls[arguments[0]]
+        return self._kernel.get_tir(*given, **named)

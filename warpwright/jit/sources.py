@@ -1,0 +1,121 @@
+"""Where ``@tuned`` looks schedules up: a lock file, a server, or the service in this process."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from warpwright.client import Client
+from warpwright.kernel_file import KernelFile, KernelVariant
+from warpwright.lock import LockEntry, check_toolchain, read_lock
+from warpwright.lowering.compile.options import column_of
+from warpwright.lowering.frontend.irhash import ir_hash
+from warpwright.remote import submission_of, tune_there
+from warpwright.service.results.schemas import LookupRequest
+from warpwright.solver.domain import HardwareProfile, Schedule, documents
+
+__all__ = ["Choice", "ClientSource", "LockSource", "Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is known to be best: a schedule, or one of the compiler's own choices by its kind."""
+
+    kind: str
+    schedule: Schedule | None
+    origin: str
+    variant: int = 0
+    """Which of the variants that were asked about."""
+
+
+class Source(Protocol):
+    """Finds the best known choice for a kernel on a device, and may find a better one.
+
+    ``variants`` are the IR texts of the kernel's family, the default first; one text for a kernel that is no family.
+    """
+
+    def find(self, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
+        """The best of what is known of any variant, None when nothing is. May raise anything: the default runs then."""
+        ...
+
+    def improve(self, name: str, variants: Sequence[str], profile: HardwareProfile) -> None:
+        """Tune, so that the next ``find`` knows more. May take long; called off the caller's thread when asked for."""
+        ...
+
+
+class LockSource:
+    """The entries of a lock file, by the kernel's hash and the profile's digest; only those with these build options.
+
+    Read again when the file changes.
+    """
+
+    def __init__(self, path: Path, *, build_options: Sequence[str] = ()) -> None:
+        self._path = path
+        self._options = column_of(build_options)
+        self._stamp: tuple[int, int] | None = None
+        self._known: dict[tuple[str, str], LockEntry] = {}
+
+    def find(self, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
+        """The locked choice.
+
+        Raises:
+            LockError: the file is missing or damaged; ``lock-toolchain``, it was made with another TileLang.
+        """
+        status = self._path.stat() if self._path.exists() else None
+        stamp = (status.st_mtime_ns, status.st_size) if status is not None else None
+        if stamp is None or stamp != self._stamp:
+            self._known = {
+                (entry.ir_hash, entry.profile_digest): entry
+                for entry in read_lock(self._path)
+                if column_of(entry.build_options) == self._options
+            }
+            self._stamp = stamp
+        for number, ir in enumerate(variants):
+            if (entry := self._known.get((ir_hash(ir), profile.digest))) is not None:
+                check_toolchain(entry)
+                return Choice(entry.kind, entry.schedule, str(self._path), number)
+        return None
+
+    def improve(self, name: str, variants: Sequence[str], profile: HardwareProfile) -> None:
+        """Nothing: a lock file changes by ``warpwright lock`` only."""
+
+
+class ClientSource:
+    """Stored results of a server, or of the service in this process. ``connect`` opens a client for each use."""
+
+    def __init__(
+        self, connect: Callable[[bool], Client], *, effort: str = "normal", build_options: Sequence[str] = ()
+    ) -> None:
+        self._connect = connect
+        self._effort = effort
+        self._options = list(build_options)
+
+    def find(self, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
+        """The best stored result of exactly these variants on this device, present toolchain, these build options."""
+        with self._connect(False) as client:
+            known = [(self._lookup(client, ir, profile), number) for number, ir in enumerate(variants)]
+        found = [(_rank(result), number, result) for result, number in known if result is not None]
+        if not found:
+            return None
+        _, number, best = min(found, key=lambda entry: entry[:2])
+        document = best.get("schedule")
+        schedule: Schedule | None = documents.load(Schedule, document) if document else None
+        return Choice(str(best.get("kind")), schedule, f"job {best.get('job')}", number)
+
+    def _lookup(self, client: Client, ir: str, profile: HardwareProfile) -> Mapping[str, Any] | None:
+        request = LookupRequest(ir=ir, profile=documents.dump(profile), build_options=self._options)
+        answer = client.lookup(request)
+        return answer.result if answer.found else None
+
+    def improve(self, name: str, variants: Sequence[str], profile: HardwareProfile) -> None:
+        """Tunes and waits; the result is stored where ``find`` looks."""
+        kernel = KernelFile(name, tuple(map(KernelVariant, variants)))
+        with self._connect(True) as client:
+            tune_there(client, submission_of(kernel, profile, effort=self._effort, build_options=self._options))
+
+
+def _rank(result: Mapping[str, Any]) -> tuple[bool, float]:
+    """The order of stored results: measured ones first, then by time."""
+    measured = bool(result.get("measured"))
+    time_ns = result.get("measured_ns") if measured else result.get("forecast_ns")
+    return not measured, float(time_ns) if time_ns is not None else float("inf")

@@ -1,0 +1,19 @@
+"""Results in words for the command line: a candidate's description and times, beside the service's own wording."""
+
+from warpwright.result import Candidate
+from warpwright.service.candidates.sentences import proof_line, registers_of, structure_words
+
+__all__ = ["describe", "microseconds", "proof_line", "registers_of", "structure_words"]
+
+
+def describe(candidate: Candidate) -> str:
+    """A candidate in a few words: who chose it, the variant's parameters, its structure."""
+    head = " ".join(
+        [candidate.kind.replace("_", "-"), *(f"{name}={value}" for name, value in candidate.params.items())]
+    )
+    return head + (f"; {structure_words(candidate.structure)}" if candidate.structure else "")
+
+
+def microseconds(nanoseconds: float | None) -> str:
+    """A time in microseconds, or a dash."""
+    return "-" if nanoseconds is None else f"{nanoseconds / 1000:.1f}"
