@@ -14,7 +14,7 @@ PIP_ARGS ?=
 comma := ,
 # nvcc comes from the package index only when the machine has none of its own.
 EXTRAS := kernels,cluster,postgres,telemetry,dev$(if $(shell command -v nvcc 2>/dev/null),,$(comma)nvcc)
-SOURCES := warpwright service solver lowering migrations tests benchmarks examples
+SOURCES := warpwright service tuning lowering solver migrations tests benchmarks examples
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long test-celery check format sizes serve openapi differential fuzz-ir fuzz-api chaos bench bench-service bench-solve bench-ranking clean

@@ -49,7 +49,7 @@ _HOMES = {
     "read_kernel_file": "kernel_file",
     "solve": "api",
     "tune": "api",
-    "tuned": "tuning",
+    "tuned": "jit",
 }
 
 

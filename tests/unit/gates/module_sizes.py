@@ -6,7 +6,7 @@ from statistics import median
 __all__ = ["FOLDERS", "ROOT", "line_counts", "ninth_decile", "table"]
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("warpwright", "service", "solver", "lowering", "migrations", "benchmarks", "tests")
+FOLDERS = ("warpwright", "service", "tuning", "lowering", "solver", "migrations", "benchmarks", "tests")
 
 
 def line_counts(folder: str) -> dict[str, int]:

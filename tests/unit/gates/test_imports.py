@@ -1,4 +1,4 @@
-"""Who may import what, checked on the source text: compilers only in children, lowering only the domain."""
+"""Who may import what, checked on the source text: one namespace, compilers only in children, lowering only the domain."""
 
 import ast
 from collections.abc import Iterator
@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-PRODUCT = ("warpwright", "service", "lowering", "solver")
+PRODUCT = ("warpwright", "service", "tuning", "lowering", "solver")
+ROOMS = ("service", "tuning", "lowering", "solver", "migrations")
+"""Folders at the top of the checkout that are installed inside ``warpwright``."""
+BESIDE = ("migrations", "tests", "benchmarks", "examples")
 COMPILERS = {"tilelang", "tvm", "torch", "torch_npu", "tvm_ffi"}
 
 
@@ -33,17 +36,17 @@ def test_a_module_that_imports_a_compiler_says_that_it_runs_in_a_child(path: Pat
         assert "child" in docstring.lower(), f"{path.name} imports {sorted(used)}"
 
 
-def test_the_service_and_the_solver_import_no_compiler() -> None:
+def test_service_tuning_and_solver_import_no_compiler() -> None:
     found = {
         str(path.relative_to(ROOT)): sorted(used)
-        for path in modules("service", "solver")
+        for path in modules("service", "tuning", "solver")
         if (used := {name.split(".")[0] for name in imports(path)} & COMPILERS)
     }
     assert found == {}
 
 
 def foreign_solver_modules(path: Path) -> list[str]:
-    named = {name for name in imports(path) if name.split(".")[0] == "solver" and name != "solver"}
+    named = {name for name in imports(path) if name.startswith("warpwright.solver.")}
     return sorted(name for name in named if not name.startswith("warpwright.solver.domain"))
 
 
@@ -52,6 +55,19 @@ def test_lowering_imports_nothing_of_the_solver_but_the_domain() -> None:
         str(path.relative_to(ROOT)): names for path in modules("lowering") if (names := foreign_solver_modules(path))
     }
     assert found == {}
+
+
+@pytest.mark.parametrize("path", modules(*PRODUCT, *BESIDE), ids=lambda path: str(path.relative_to(ROOT)))
+def test_our_folders_are_imported_through_the_namespace(path: Path) -> None:
+    """What is installed is ``warpwright`` alone: ``import solver`` works in a checkout only, or finds somebody else's."""
+    assert sorted({name for name in imports(path) if name.split(".")[0] in ROOMS}) == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_folder_of_the_product_is_linked_into_the_namespace(room: str) -> None:
+    link = ROOT / "warpwright" / room
+    assert link.is_symlink()
+    assert link.resolve() == ROOT / room
 
 
 def test_nothing_is_called_utils_helpers_or_common() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("warpwright", "service", "solver", "lowering", "migrations")
+FOLDERS = ("warpwright", "service", "solver", "lowering", "tuning", "migrations")
 FOR_READERS = {"README.md"}
 
 
@@ -31,6 +31,6 @@ def test_every_data_file_is_packaged() -> None:
     assert len(data) > 10
 
 
-@pytest.mark.parametrize("folder", FOLDERS[:4])
+@pytest.mark.parametrize("folder", FOLDERS[:5])
 def test_every_package_says_that_it_is_typed(folder: str) -> None:
     assert (ROOT / folder / "py.typed").is_file()

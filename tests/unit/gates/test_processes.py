@@ -8,8 +8,8 @@ import pytest
 NATIVE = ("z3", "ortools", "tilelang", "tvm", "torch")
 PROGRAM = """
 import sys
-import warpwright.service.app, warpwright.tuning.task_runners.local, warpwright.tuning.supervised_toolchain,
-warpwright.service.solve.service, warpwright
+import warpwright.service.app, warpwright.service.solve.service
+import warpwright.tuning.task_runners.local, warpwright.tuning.supervised_toolchain
 {more}
 print([name for name in {names} if name in sys.modules])
 """
