@@ -19,6 +19,7 @@ import psutil
 import psycopg
 
 from warpwright.service.settings import Settings
+from warpwright.service.task_runner_choice import celery_runner
 from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.service.testing.farm import TemporaryFarm
 from warpwright.service.testing.postgresql import TemporaryPostgresql
@@ -45,7 +46,7 @@ def run(jobs: int, workers: int) -> dict[str, Any]:
             settings = Settings(
                 data=Path(name), database_url=url, broker_url=farm.broker_url, job_slots=2, build_slots=workers
             )
-            engine = CeleryRunner(settings)
+            engine = celery_runner(settings)
             tools = StandInOnEngine(engine, FarmDevices(engine, []), StandInToolchain(device=True))
             with RunningService(settings, toolchain=tools) as service:
                 engine.service_url = service.url

@@ -20,9 +20,10 @@ from benchmarks.h200.building import Built, Workshop
 from benchmarks.h200.measuring import floor_ns, simulated
 from benchmarks.h200.problems import PROBLEMS
 from warpwright.lowering.compile import CompiledKernel
-from warpwright.lowering.measure import Job, MeasureReport, measure_all
+from warpwright.lowering.measure import Job
 from warpwright.lowering.measure.statistics import median, quantile
 from warpwright.solver.profiles import load_profile
+from warpwright.tuning.measure import MeasureReport, measure_all
 
 
 def build(problem_name: str, profile_name: str, folder: Path, *, source_only: bool) -> dict[str, CompiledKernel]:

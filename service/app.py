@@ -59,7 +59,7 @@ class TokensMissing(ServiceError):
 
 def make_toolchain(settings: Settings) -> Toolchain:
     """The toolchain that the settings name."""
-    from warpwright.tuning.task_runners import make_task_runner
+    from warpwright.service.task_runner_choice import make_task_runner
 
     if settings.toolchain == "children":
         from warpwright.tuning.supervised_toolchain import ChildToolchain

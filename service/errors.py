@@ -24,6 +24,7 @@ become 422; a status is never decided anywhere but here and in :func:`status_of`
 from http import HTTPStatus
 
 from warpwright.solver.domain import DocumentError, WarpwrightError
+from warpwright.tuning.outage import Outage
 
 __all__ = [
     "BadRequest",
@@ -135,7 +136,7 @@ class TooManyRequests(ServiceError):
     code = "too-many-requests"
 
 
-class Unavailable(ServiceError):
+class Unavailable(ServiceError, Outage):
     """The service cannot answer now and will be able to later."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
@@ -146,6 +147,8 @@ def status_of(error: WarpwrightError) -> HTTPStatus:
     """The HTTP status of any expected error."""
     if isinstance(error, ServiceError):
         return error.status
+    if isinstance(error, Outage):
+        return HTTPStatus.SERVICE_UNAVAILABLE
     if isinstance(error, DocumentError) and error.code == "document-not-json":
         return HTTPStatus.BAD_REQUEST
     return HTTPStatus.UNPROCESSABLE_ENTITY

@@ -9,7 +9,7 @@ import structlog
 
 __all__ = ["configure"]
 
-STANDARD = ("lowering", "solver")
+STANDARD = ("warpwright",)
 """Packages of ours that log by the standard library: they run in children too, and know nothing of the service."""
 
 

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from warpwright.service.errors import Unavailable
+from warpwright.tuning.outage import Outage
 from warpwright.tuning.request import TuneRequest
 from warpwright.tuning.result import CandidateKind, CandidateRecord, Failure, Outcome, Product, Step
 from warpwright.tuning.toolchain import Built, KernelRead, Patience, ProposedSchedule, StepFailed, Toolchain
@@ -123,7 +123,7 @@ def _build_once(
         progress.seconds[step] = time.monotonic() - started
         record = plan.record(error.outcome, error.failure)
         return progress.onto(record, Built(error.report, (), ()) if error.report else None)
-    except Unavailable:
+    except Outage:
         raise  # nothing that a candidate did: the attempt ends, and the job waits
     except Exception as error:  # noqa: BLE001 - an unknown error of one candidate is a record, never the end of the job
         progress.seconds[step] = time.monotonic() - started

@@ -11,10 +11,10 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from warpwright.service.errors import Unavailable
 from warpwright.solver.domain import NotApplicable, WarpwrightError
 from warpwright.tuning.build import Plan, build, skipped
 from warpwright.tuning.events import CandidateEnded, Event, Phase, PhaseEntered, Proposed, StepStarted, VariantRead
+from warpwright.tuning.outage import Outage
 from warpwright.tuning.planning import baselines, next_yardstick, plans_of
 from warpwright.tuning.ranking import best_of, note_of
 from warpwright.tuning.request import TuneRequest
@@ -163,7 +163,7 @@ def _read(run: _Run) -> tuple[dict[int, KernelRead], tuple[VariantReport, ...], 
             break
         try:
             kernel = run.toolchain.read(variant.ir, run.request.profile, run.patience(_READ_SECONDS))
-        except Unavailable:
+        except Outage:
             raise
         except WarpwrightError as error:
             failure = Failure(error.code, error.message, error.place)

@@ -10,8 +10,8 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import Any
 
-from warpwright.service.errors import Unavailable
 from warpwright.solver.domain import Schedule, WarpwrightError, digest_text
+from warpwright.tuning.outage import Outage
 from warpwright.tuning.request import Size, TuneRequest
 from warpwright.tuning.result import CandidateKind, CandidateRecord, Outcome
 from warpwright.tuning.toolchain import Built, BuiltCandidate, BuiltSize, Measurement, Patience, StepFailed, Toolchain
@@ -129,7 +129,7 @@ class SizeChecks:
             built = self.toolchain.compile(
                 ir, kind, schedule, profile, self.patience(seconds), self.request.build_options
             )
-        except Unavailable:
+        except Outage:
             raise
         except WarpwrightError as error:
             return error.message

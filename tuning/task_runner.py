@@ -21,7 +21,7 @@ class TaskAnswer:
 
 class TaskRunner(Protocol):
     """Runs registered tasks. Thread-safe; blocks its caller; never raises for anything that a task or its process does.
-    What gives tasks out may be away for longer than it has patience: that is ``Unavailable``, and no task is to blame.
+    What gives tasks out may be away for longer than it has patience: that is ``Outage``, and no task is to blame.
 
     ``cancel`` ends the task and every process of it within a second. When ``output`` is true the engine gives the task a
     folder of its own under the payload's key ``output``, and returns what is in it; ``inputs`` are files that the task finds

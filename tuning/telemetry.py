@@ -9,14 +9,14 @@ import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import EntryPoint, entry_points
+from functools import lru_cache
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 
 import structlog
 from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from warpwright.service.version import API_VERSION
 from warpwright.tuning.children import Cancelled, Refused, Reply, Returned
 
 __all__ = ["carrier", "configure", "ended", "flush", "note", "span", "trace_id", "traceparent"]
@@ -76,7 +76,7 @@ def span(
     """A span around a block, current inside; ``parent`` is a carrier from another process, else the current span is it."""
     context = _W3C.extract(parent) if parent and parent.get("traceparent") else None
     told = {f"{NAME}.{key}": value for key, value in attributes.items()}
-    tracer = trace.get_tracer(NAME, API_VERSION)
+    tracer = trace.get_tracer(NAME, _own_version())
     with tracer.start_as_current_span(name, context=context, kind=kind, attributes=told) as opened:
         yield opened
 
@@ -109,6 +109,15 @@ def carrier() -> dict[str, str]:
 def traceparent() -> str:
     """The current span in W3C form; empty when nothing is traced."""
     return carrier().get("traceparent", "")
+
+
+@lru_cache
+def _own_version() -> str | None:
+    """The package's version; None where it runs from a checkout that is not installed."""
+    try:
+        return version(NAME)
+    except PackageNotFoundError:
+        return None
 
 
 def _exporters() -> list[str]:

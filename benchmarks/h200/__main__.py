@@ -20,10 +20,11 @@ from benchmarks.h200.problems import DEFAULT, PROBLEMS, Problem
 from benchmarks.h200.report import table, write
 from warpwright.lowering.compile import find_cuda
 from warpwright.lowering.compile.toolchain import versions
-from warpwright.lowering.measure import GPU_1, GPU_1_RESTED, Measured, MeasureReport, Rounds
+from warpwright.lowering.measure import GPU_1, GPU_1_RESTED, Measured, Rounds
 from warpwright.solver.domain import HardwareProfile
 from warpwright.solver.profiles import load_profile
 from warpwright.tuning.children import available_cores, parallel_slots
+from warpwright.tuning.measure import MeasureReport
 
 BUILD_MEMORY_BYTES = 1300 << 20
 """What one build was seen to take; with the cgroup's free memory it bounds how many run at once."""

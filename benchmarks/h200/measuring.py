@@ -8,8 +8,9 @@ from typing import Any
 from benchmarks.h200.building import Built
 from benchmarks.h200.problems import Problem
 from warpwright.lowering.compile import CompiledKernel
-from warpwright.lowering.measure import GPU_1, Job, Measured, MeasureReport, Protocol, measure_all, yardstick
+from warpwright.lowering.measure import GPU_1, Job, Measured, Protocol, yardstick
 from warpwright.solver.domain import HardwareProfile
+from warpwright.tuning.measure import MeasureReport, measure_all
 
 __all__ = ["floor_ns", "measure_problem"]
 

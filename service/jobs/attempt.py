@@ -14,7 +14,7 @@ from warpwright.service.change_notifier import Bulletin
 from warpwright.service.db import DATABASE_AWAY, Database, ReadSession, WriteSession
 from warpwright.service.db.base import now
 from warpwright.service.db.models import Job, JobSize, JobState, JobVariant, Profile
-from warpwright.service.errors import NotFound, Unavailable
+from warpwright.service.errors import NotFound
 from warpwright.service.health.metrics import EventCounter
 from warpwright.service.jobs import repository
 from warpwright.service.jobs.claims import Claim, LeaseLost, blamed_attempts, close_attempt, held, release
@@ -37,6 +37,7 @@ from warpwright.tuning import (
     telemetry,
     tune,
 )
+from warpwright.tuning.outage import Outage
 from warpwright.tuning.ranking import tied_with_best
 from warpwright.tuning.toolchain import Identity, StepFailed, Stop, Toolchain
 
@@ -86,7 +87,7 @@ class Attempt:
             self._run()
         except LeaseLost:
             self._log.warning("lease-lost")
-        except (*DATABASE_AWAY, Unavailable) as error:
+        except (*DATABASE_AWAY, Outage) as error:
             self._give_back(error)
         except Exception:  # noqa: BLE001 - a fault of ours ends this job with a record, not the runner
             self._log.exception("attempt-broke")
@@ -145,7 +146,7 @@ class Attempt:
                 known=known,
                 parallel=self._parallel,
             )
-        except Unavailable:
+        except Outage:
             raise
         except WarpwrightError as error:
             failure = Failure(error.code, error.message, error.place)
@@ -170,7 +171,7 @@ class Attempt:
             except LeaseLost:
                 self.stop.raise_flag(LEASE)
                 raise
-            except (*DATABASE_AWAY, Unavailable):
+            except (*DATABASE_AWAY, Outage):
                 self.stop.raise_flag(OUTAGE)
                 raise
 
@@ -266,7 +267,7 @@ class Attempt:
         self._log.warning("outage", error=str(error)[:300])
         try:
             self._database.write(lambda session: release(session, self.claim, OUTAGE))
-        except (*DATABASE_AWAY, Unavailable, LeaseLost):
+        except (*DATABASE_AWAY, Outage, LeaseLost):
             self._log.warning("lease-left-behind")
 
     def _fail(self, session: WriteSession, job: Job, failure: Failure) -> None:

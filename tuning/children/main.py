@@ -31,7 +31,7 @@ __all__ = ["main"]
 Task = Callable[[dict[str, Any]], dict[str, Any]]
 
 PR_SET_CHILD_SUBREAPER = 36
-OURS = ("lowering", "service", "solver", "warpwright")
+OURS = ("warpwright",)
 """Packages whose log lines are handed to the parent; what libraries print stays in the child's output."""
 LINE_CHARACTERS = 4000
 

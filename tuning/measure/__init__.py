@@ -1,1 +1,5 @@
 """Measuring sessions as the orchestration wants them: devices of this machine, of workers, and the session itself."""
+
+from warpwright.tuning.measure.session import MeasureReport, measure_all
+
+__all__ = ["MeasureReport", "measure_all"]

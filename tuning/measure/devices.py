@@ -18,12 +18,12 @@ from warpwright.lowering.compile import CompiledKernel, from_document
 from warpwright.lowering.measure.result import Measured
 from warpwright.lowering.measure.runner import Job, OtherSize
 from warpwright.lowering.outcome import OutcomeKind
-from warpwright.service.errors import Unavailable
 from warpwright.solver.domain import HardwareProfile
 from warpwright.tuning import errors, telemetry
 from warpwright.tuning.children import Limits, Refused, Returned, run_task
 from warpwright.tuning.errors import code_of
 from warpwright.tuning.measure.session import MeasureReport, measure_all
+from warpwright.tuning.outage import Outage
 from warpwright.tuning.result import CandidateKind, Failure, Outcome
 from warpwright.tuning.task_runners.queues import SESSION
 from warpwright.tuning.toolchain import Built, BuiltCandidate, BuiltSize, Measurement, Patience, StepFailed
@@ -143,7 +143,7 @@ def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> 
     """Run a session in a thread and hand its results on as they come, the finalists' last.
 
     Raises:
-        StepFailed: the session's own, or ``measure-broke`` for any other error. Unavailable: the engine is away.
+        StepFailed: the session's own, or ``measure-broke`` for any other error. Outage: the engine is away.
     """
     results: queue.SimpleQueue[Measured | MeasureReport | BaseException] = queue.SimpleQueue()
 
@@ -158,7 +158,7 @@ def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> 
     seen: dict[str, Measured] = {}
     while True:
         item = results.get()
-        if isinstance(item, StepFailed | Unavailable):
+        if isinstance(item, StepFailed | Outage):
             raise item
         if isinstance(item, BaseException):
             raise StepFailed(Outcome.INFRASTRUCTURE, Failure("measure-broke", f"{type(item).__name__}: {item}"))

@@ -13,14 +13,13 @@ from kombu.exceptions import OperationalError
 from opentelemetry.trace import SpanKind
 from redis.exceptions import RedisError
 
-from warpwright.service.artifacts.store import ArtifactStore
-from warpwright.service.errors import Gone, NotFound, Unavailable
-from warpwright.service.settings import Settings
 from warpwright.tuning import telemetry
 from warpwright.tuning.children import Cancelled, Limits, ProtocolBroken
 from warpwright.tuning.children.process import OnEvent
+from warpwright.tuning.outage import Outage
 from warpwright.tuning.task_runner import TaskAnswer
 from warpwright.tuning.task_runners.celery_app import TASK, ledger_of, make_celery
+from warpwright.tuning.task_runners.files import FileMissing, FileStore
 from warpwright.tuning.task_runners.queues import queue_of
 from warpwright.tuning.task_runners.wire import reply_from_json
 
@@ -41,13 +40,13 @@ SEND_SECONDS = 10.0
 HARD_LIMIT_MARGIN_SECONDS = 30
 
 
-class BrokerAway(Unavailable):
+class BrokerAway(Outage):
     """No task can be given out, and no answer fetched."""
 
     code = "broker-away"
 
 
-class WorkersAway(Unavailable):
+class WorkersAway(Outage):
     """No live worker takes tasks of this kind, and none came within the task's own time."""
 
     code = "workers-away"
@@ -56,16 +55,21 @@ class WorkersAway(Unavailable):
 class CeleryRunner:
     """Sends tasks to the queue of their capability and waits. A task whose worker fell silent is given out again."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._app = make_celery(settings.broker_url)
+    def __init__(self, broker_url: str, files: FileStore, service_url: str) -> None:
+        """Connect to a broker.
+
+        Args:
+            broker_url: Redis, which holds queues and answers.
+            files: where inputs and products lie by digest; workers fetch and send them over HTTP.
+            service_url: where workers that know no better address send files.
+        """
+        self._app = make_celery(broker_url)
         # Celery would subscribe to every answer, on a connection that nobody reads while we poll.
         self._app.backend.on_task_call = lambda producer, task_id: None
         self._ledger = ledger_of(self._app)
         self._compilers: dict[str, tuple[str, float]] = {}
-        self._store = ArtifactStore(settings.artifacts, sync=settings.slow_artifact_sync)
-        host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
-        self.service_url = settings.service_url or f"http://{host}:{settings.port}"
-        """Where workers that know no better address send files."""
+        self._files = files
+        self.service_url = service_url
 
     def run(
         self,
@@ -86,7 +90,7 @@ class CeleryRunner:
             "limits": asdict(limits),
             "trace": trace,
             "output": output,
-            "inputs": {name: self._store.put(data) for name, data in (inputs or {}).items()},
+            "inputs": {name: self._files.put(data) for name, data in (inputs or {}).items()},
             "service": self.service_url,
         }
         with telemetry.span(f"send {task}", kind=SpanKind.PRODUCER) as span:
@@ -243,8 +247,8 @@ class CeleryRunner:
         files: dict[str, bytes] = {}
         try:
             for name, digest in answer["files"].items():
-                files[str(name)] = self._store.get(str(digest))
-        except (NotFound, Gone) as error:
+                files[str(name)] = self._files.get(str(digest))
+        except FileMissing as error:
             return TaskAnswer(ProtocolBroken(f"a worker's file did not arrive: {error.message}"))
         return TaskAnswer(reply, files)
 

@@ -18,6 +18,7 @@ import pytest
 from warpwright.service.db import Database, WriteSession
 from warpwright.service.db.migrate import upgrade
 from warpwright.service.settings import Settings
+from warpwright.service.task_runner_choice import celery_runner
 from warpwright.service.testing import StandInToolchain
 from warpwright.service.testing.farm import TemporaryFarm
 from warpwright.service.testing.postgresql import TemporaryPostgresql
@@ -214,11 +215,10 @@ def _on_engine(
     if backend.endswith("-local"):
         local: LocalRunner = request.getfixturevalue("local_runner")
         return RunningService(settings, toolchain=make(engine=local, devices=Devices(devices)))
-    from warpwright.tuning.task_runners.celery import CeleryRunner
 
     farm: TemporaryFarm = request.getfixturevalue("farm")
     settings = replace(settings, broker_url=farm.broker_url)
-    engine = CeleryRunner(settings)
+    engine = celery_runner(settings)
     running = RunningService(settings, toolchain=make(engine=engine, devices=FarmDevices(engine, [])))
     engine.service_url = running.url
     return running

@@ -14,7 +14,7 @@ from warpwright.tuning.testing.on_runner import SIMULATED
 
 def test_a_childs_child_is_named_with_its_task(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     payload = {"profile": "h200", "budget_seconds": 20.0, "candidates": [], "input": str(tmp_path), "device": SIMULATED}
-    with caplog.at_level(logging.INFO, "lowering"), ChildPool(1) as pool:
+    with caplog.at_level(logging.INFO, "warpwright"), ChildPool(1) as pool:
         reply = pool.run("measure.session", payload, Limits(wall_seconds=60), trace="a" * 32)
     assert isinstance(reply, Returned)
     ended = [vars(record) for record in caplog.records if record.message == "task-ended"]

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from warpwright.lowering.measure import Job, MeasureReport, OtherSize, measure_all
+from warpwright.lowering.measure import Job, OtherSize
 from warpwright.lowering.measure.lease import DeviceLease
 from warpwright.lowering.measure.result import Measured
 from warpwright.lowering.outcome import Fault, OutcomeKind
 from warpwright.lowering.testing.device import simulated_kernel
 from warpwright.tuning.children import Limits
+from warpwright.tuning.measure import MeasureReport, measure_all
 
 OPTIONS = ("always_final", "preference", "budget_seconds", "cancel", "on_result")
 

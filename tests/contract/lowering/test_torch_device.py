@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from warpwright.lowering.compile import Argument, CompiledKernel
-from warpwright.lowering.measure import Job, MeasureReport, measure_all
+from warpwright.lowering.measure import Job
 from warpwright.lowering.outcome import Outcome, OutcomeKind
 from warpwright.solver.domain import digest_bytes
 from warpwright.tuning.children import ChildPool, Limits
+from warpwright.tuning.measure import MeasureReport, measure_all
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 

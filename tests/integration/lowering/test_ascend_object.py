@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from warpwright.lowering.compile import from_document
-from warpwright.lowering.measure import Job, measure_all
+from warpwright.lowering.measure import Job
 from warpwright.lowering.outcome import OutcomeKind
 from warpwright.lowering.testing import toolchain as stand_in
 from warpwright.solver.domain import dump
 from warpwright.solver.profiles import load_profile
 from warpwright.tuning.children import ChildPool, Limits, Returned
+from warpwright.tuning.measure import measure_all
 
 ROOT = Path(__file__).parents[3]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from warpwright.service.settings import Settings
+from warpwright.service.task_runner_choice import celery_runner
 from warpwright.service.testing import StandInToolchain
 from warpwright.service.testing.running import RunningService
 from warpwright.tuning.children import Cancelled, Limits, Refused, Returned
@@ -58,9 +59,8 @@ def workers(broker: str, service: RunningService) -> Iterator[list[BaseProcess]]
 def test_tasks_files_refusals_cancellation_and_a_killed_worker(
     broker: str, service: RunningService, workers: list[BaseProcess], tmp_path: Path
 ) -> None:
-    from warpwright.tuning.task_runners.celery import CeleryRunner
 
-    engine = CeleryRunner(Settings(data=tmp_path / "data", broker_url=broker))
+    engine = celery_runner(Settings(data=tmp_path / "data", broker_url=broker))
     limits, never = Limits(wall_seconds=60.0), threading.Event()
 
     def step(seconds: float) -> object:

@@ -15,6 +15,7 @@ from warpwright.service.db import Database, DatabaseBusy
 from warpwright.service.db import database as database_module
 from warpwright.service.db.migrate import upgrade
 from warpwright.service.settings import Settings
+from warpwright.service.task_runner_choice import celery_runner
 from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.service.testing.postgresql import TemporaryPostgresql
 from warpwright.service.testing.running import RunningService
@@ -132,7 +133,7 @@ def test_a_broker_that_is_away_for_long_makes_jobs_wait(tmp_path: Path, monkeypa
     with TemporaryFarm(1, capabilities=("solve", "frontend", "compile.cuda")) as farm:
         farm.wait_ready("compile.cuda")
         settings = settings_for(tmp_path, broker_url=farm.broker_url, task_runner="celery")
-        engine = celery.CeleryRunner(settings)
+        engine = celery_runner(settings)
         tools = StandInOnEngine(engine, FarmDevices(engine, []), StandInToolchain())
         with RunningService(settings, toolchain=tools) as running:
             engine.service_url = running.url

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from warpwright.service.settings import Settings
+from warpwright.service.task_runner_choice import celery_runner
 from warpwright.service.testing import StandInToolchain
 from warpwright.service.testing.farm import TemporaryFarm
 from warpwright.service.testing.running import RunningService
@@ -44,7 +45,7 @@ def farm(service: RunningService) -> Iterator[TemporaryFarm]:
 @pytest.fixture(scope="module")
 def engine(farm: TemporaryFarm, service: RunningService) -> Iterator[CeleryRunner]:
     settings = Settings(data=service.context.settings.data, broker_url=farm.broker_url)
-    made = CeleryRunner(settings)
+    made = celery_runner(settings)
     yield made
     made.close()
 
@@ -126,7 +127,7 @@ def test_a_task_that_no_worker_takes_is_blamed_on_the_farm_in_time(farm: Tempora
 
 def test_a_broker_that_is_away_is_told_and_blamed_on_no_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(celery, "SEND_SECONDS", 0.3)
-    engine = CeleryRunner(Settings(data=tmp_path, broker_url=f"redis+socket://{tmp_path / 'nothing'}"))
+    engine = celery_runner(Settings(data=tmp_path, broker_url=f"redis+socket://{tmp_path / 'nothing'}"))
     limits, cancel = Limits(wall_seconds=1.0), threading.Event()
     with pytest.raises(celery.BrokerAway):
         engine.run("stand_in.step", {"seconds": 0}, limits, cancel=cancel)

@@ -29,7 +29,7 @@ def test_a_closed_stream_loses_lines_and_raises_nothing(log_format: str) -> None
     assert "seen" in stream.getvalue()
     stream.close()
     structlog.get_logger().info("lost")
-    logging.getLogger("lowering").warning("lost too")
+    logging.getLogger("warpwright.lowering").warning("lost too")
 
 
 def test_a_pipe_without_a_reader_raises_nothing() -> None:

@@ -50,7 +50,7 @@ PROGRAM = """
 import sys
 {before}
 from warpwright.service.logs import configure as logs
-from service import telemetry
+from warpwright.tuning import telemetry
 logs("json")
 telemetry.configure("a-component")
 with telemetry.span("x"):
