@@ -1,5 +1,6 @@
 """Tasks that misbehave in every way a compiler or a device runner has been seen to; run in children only."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -30,9 +31,10 @@ def echo(payload: Values) -> Values:
 
 
 def hang(payload: Values) -> Values:
-    """Sleeps for an hour, with SIGTERM ignored."""
+    """Sleeps for an hour, with SIGTERM ignored; an event says that it begins."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.write(1, b"about to hang\n")
+    emit({"hanging": os.getpid()})
     time.sleep(3600)
     return {}
 
@@ -122,12 +124,14 @@ def flood_reply(payload: Values) -> Values:
 
 
 def scribble(payload: Values) -> Values:
-    """Writes bytes that are no frame into every descriptor it can find, as a confused native library may."""
-    for fd in range(3, 64):
-        try:
-            os.write(fd, b"\x00\x00\x00\x05hello" * 4)
-        except OSError:
-            continue
+    """Writes bytes that are not a frame into every open descriptor, as a confused native library may.
+
+    The pipes keep the numbers that they have in the parent, so no fixed range of numbers finds them in a busy one.
+    """
+    for fd in sorted(map(int, os.listdir("/proc/self/fd"))):
+        if fd > 2:
+            with contextlib.suppress(OSError):
+                os.write(fd, b"\x00\x00\x00\x05hello" * 4)
     time.sleep(3600)
     return {}
 

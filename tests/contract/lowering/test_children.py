@@ -7,7 +7,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -26,10 +29,14 @@ from warpwright.tuning.children import (
     Reply,
     Returned,
     TimedOut,
+    process,
     run_task,
 )
 
-LIMITS = Limits(wall_seconds=1.0, cpu_seconds=60, memory_bytes=300 << 20, output_bytes=4 << 20)
+LIMITS = Limits(wall_seconds=120.0, cpu_seconds=60, memory_bytes=300 << 20, output_bytes=4 << 20)
+"""Room for a busy machine: nothing that behaves comes near them."""
+SHORT = replace(LIMITS, wall_seconds=1.0)
+"""For tasks that never end."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +45,7 @@ def pool() -> Iterator[ChildPool]:
         yield children
 
 
-def gone(pid: int, seconds: float = 3.0) -> bool:
+def gone(pid: int, seconds: float = 30.0) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
@@ -83,17 +90,14 @@ def test_a_child_has_its_own_process_group_and_stays_warm(pool: ChildPool) -> No
 
 @pytest.mark.parametrize("task", ["testing.hang", "testing.spin", "testing.freeze"])
 def test_a_hang_is_killed_at_its_limit_and_replaced(pool: ChildPool, task: str) -> None:
-    begun = time.monotonic()
-    reply = pool.run(task, {}, LIMITS)
+    reply = pool.run(task, {}, SHORT)
     assert isinstance(reply, TimedOut)
     assert reply.clock == "wall"
-    assert time.monotonic() - begun < 10.0
     assert works(pool)
 
 
 def test_the_cpu_clock_counts_work_not_waiting(pool: ChildPool) -> None:
-    limits = Limits(wall_seconds=20, cpu_seconds=0.5, memory_bytes=LIMITS.memory_bytes)
-    reply = pool.run("testing.burn", {}, limits)
+    reply = pool.run("testing.burn", {}, replace(LIMITS, cpu_seconds=0.5))
     assert isinstance(reply, TimedOut)
     assert reply.clock == "cpu"
 
@@ -113,7 +117,7 @@ def test_a_crash_is_reported_with_its_cause(
 
 @pytest.mark.parametrize("fork", [False, True])
 def test_memory_of_the_whole_tree_is_bounded(pool: ChildPool, fork: bool) -> None:
-    limits = Limits(wall_seconds=30, memory_bytes=200 << 20)
+    limits = replace(LIMITS, memory_bytes=200 << 20)
     reply = pool.run("testing.allocate", {"fork": fork}, limits)
     assert isinstance(reply, OutOfMemory)
     assert reply.used_bytes > reply.limit_bytes == 200 << 20
@@ -129,8 +133,11 @@ def test_a_sleeper_left_behind_by_a_good_task_is_ended(pool: ChildPool) -> None:
 
 def test_grandchildren_and_temporary_files_die_with_a_timed_out_task(pool: ChildPool) -> None:
     events: list[dict[str, Any]] = []
-    reply = pool.run("testing.orphan_then_hang", {}, LIMITS, on_event=events.append)
-    assert isinstance(reply, TimedOut)
+    for seconds in (1.0, 5.0, 25.0, 125.0):  # until the task got as far as its sleeper
+        reply = pool.run("testing.orphan_then_hang", {}, replace(LIMITS, wall_seconds=seconds), on_event=events.append)
+        assert isinstance(reply, TimedOut)
+        if events:
+            break
     assert gone(events[0]["sleeper"])
     assert not Path(events[0]["file"]).exists()
 
@@ -143,7 +150,7 @@ def test_temporary_files_of_a_good_task_are_removed_too(pool: ChildPool) -> None
 
 @pytest.mark.parametrize(("task", "payload"), [("testing.flood", {}), ("testing.flood_reply", {"bytes": 5 << 20})])
 def test_output_is_bounded(pool: ChildPool, task: str, payload: dict[str, Any]) -> None:
-    reply = pool.run(task, payload, Limits(wall_seconds=20, output_bytes=4 << 20))
+    reply = pool.run(task, payload, LIMITS)
     assert isinstance(reply, OutputExceeded)
     assert works(pool)
 
@@ -151,6 +158,16 @@ def test_output_is_bounded(pool: ChildPool, task: str, payload: dict[str, Any]) 
 def test_bytes_that_are_no_frame_are_an_infrastructure_answer(pool: ChildPool) -> None:
     assert isinstance(pool.run("testing.scribble", {}, LIMITS), ProtocolBroken)
     assert works(pool)
+
+
+def test_pipes_with_high_numbers_are_as_good_as_low_ones() -> None:
+    """A busy process has hundreds of descriptors open; a child's pipes keep the numbers that its parent gave them."""
+    with ExitStack() as held, ChildPool(1) as pool:
+        while len(os.listdir("/proc/self/fd")) < 300:
+            held.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        assert works(pool)
+        assert isinstance(pool.run("testing.scribble", {}, LIMITS), ProtocolBroken)
+        assert works(pool)
 
 
 def test_expected_and_unexpected_errors_come_back_apart(pool: ChildPool) -> None:
@@ -182,26 +199,44 @@ def test_events_arrive_while_the_task_runs(pool: ChildPool) -> None:
 
 def test_a_running_task_can_be_cancelled(pool: ChildPool) -> None:
     cancel = threading.Event()
-    timer = threading.Timer(0.3, cancel.set)
-    timer.start()
-    assert pool.run("testing.freeze", {}, Limits(wall_seconds=30), cancel=cancel) == Cancelled()
-    timer.join()
+    reply = pool.run("testing.hang", {}, Limits(wall_seconds=3600), cancel=cancel, on_event=lambda event: cancel.set())
+    assert reply == Cancelled()
     assert works(pool)
 
 
-def test_waiting_for_a_slot_costs_no_task_time() -> None:
-    replies: list[Reply] = []
+def test_waiting_for_a_slot_costs_no_task_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the second task waits for the slot, the clock passes both limits: only the first one is over."""
+    ahead = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + ahead[0], sleep=time.sleep)
+    monkeypatch.setattr(process, "time", clock)
+    hanging, waiting = threading.Event(), threading.Event()
+    replies: dict[str, Reply] = {}
     with ChildPool(1) as pool:
-        works(pool)
-        tasks = [("testing.hang", Limits(wall_seconds=0.8)), ("testing.echo", Limits(wall_seconds=0.5))]
-        threads = []
-        for task, limits in tasks:
-            threads.append(threading.Thread(target=lambda t=task, lim=limits: replies.append(pool.run(t, {}, lim))))
-            threads[-1].start()
-            time.sleep(0.1)
-        for thread in threads:
-            thread.join()
-    assert [type(reply) for reply in replies] == [TimedOut, Returned]
+        take = pool._slots.acquire
+
+        def acquire(*arguments: Any, **options: Any) -> bool:
+            if hanging.is_set():
+                waiting.set()
+            return take(*arguments, **options)
+
+        monkeypatch.setattr(pool._slots, "acquire", acquire)
+
+        def run(task: str) -> None:
+            replies[task] = pool.run(task, {}, LIMITS, on_event=lambda event: hanging.set())
+
+        first = threading.Thread(target=run, args=("testing.hang",))
+        first.start()
+        assert hanging.wait(120.0)
+        second = threading.Thread(target=run, args=("testing.echo",))
+        second.start()
+        assert waiting.wait(120.0)
+        ahead[0] = 10 * LIMITS.wall_seconds
+        first.join()
+        second.join()
+    assert {task: type(reply) for task, reply in replies.items()} == {
+        "testing.hang": TimedOut,
+        "testing.echo": Returned,
+    }
 
 
 def test_an_idle_child_that_was_killed_is_replaced_unseen(pool: ChildPool) -> None:
@@ -212,16 +247,12 @@ def test_an_idle_child_that_was_killed_is_replaced_unseen(pool: ChildPool) -> No
 
 
 def test_a_child_killed_at_work_is_reported_not_awaited(pool: ChildPool) -> None:
-    first = pool.run("testing.echo", {}, LIMITS)
-    assert isinstance(first, Returned)
-    timer = threading.Timer(0.3, os.kill, (first.value["pid"], signal.SIGKILL))
-    timer.start()
-    begun = time.monotonic()
-    reply = pool.run("testing.hang", {}, Limits(wall_seconds=60))
-    timer.join()
+    def kill(event: dict[str, Any]) -> None:
+        os.kill(event["hanging"], signal.SIGKILL)
+
+    reply = pool.run("testing.hang", {}, Limits(wall_seconds=3600), on_event=kill)
     assert isinstance(reply, Crashed)
     assert reply.signal == signal.SIGKILL
-    assert time.monotonic() - begun < 20.0
 
 
 def test_children_are_retired_after_their_share_of_tasks() -> None:
@@ -233,7 +264,7 @@ def test_children_are_retired_after_their_share_of_tasks() -> None:
 
 def test_a_large_payload_crosses_whole(pool: ChildPool) -> None:
     text = "x" * (3 << 20)
-    reply = pool.run("testing.echo", {"text": text}, Limits(wall_seconds=10, output_bytes=8 << 20))
+    reply = pool.run("testing.echo", {"text": text}, replace(LIMITS, output_bytes=8 << 20))
     assert isinstance(reply, Returned)
     assert reply.value["payload"]["text"] == text
 
@@ -268,4 +299,4 @@ def test_a_frozen_child_dies_with_a_parent_that_was_killed() -> None:
 def test_one_shot_tasks_leave_nothing_behind() -> None:
     reply = run_task("testing.echo", {}, LIMITS)
     assert isinstance(reply, Returned)
-    assert gone(reply.value["pid"], 0.5)
+    assert gone(reply.value["pid"])
