@@ -122,6 +122,18 @@ def _build_stages(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]
             enc.model.any_of([enc.stage_is[scope.id, role, item][0]], note=f"{item} touches no pipeline: stage 0")
     if lowest:
         enc.model.any_of(lowest, note="offsets count from the smallest stage")
+    if not _takes_offsets(scope):
+        for item in items:
+            enc.model.any_of([enc.stage_is[scope.id, role, item][0]], note=_no_offsets(scope))
+
+
+def _takes_offsets(scope: Scope) -> bool:
+    return scope.kind is ScopeKind.WHILE or (scope.kind is not ScopeKind.ROOT and scope.zero_based)
+
+
+def _no_offsets(scope: Scope) -> str:
+    what = "the root runs once" if scope.kind is ScopeKind.ROOT else f"{scope.id} does not start at 0"
+    return f"{what}: no stage offsets in it"
 
 
 def _build_spans(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
@@ -222,9 +234,14 @@ def _check_waits(reading: Reading, scope: str, role: str, entries: tuple[Entry, 
 
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
-    """Stage offsets in use, by role and scope."""
+    """Stage offsets in use, by role and scope; without a schedule, those that the pins ask for where none can be."""
     if reading is None:
-        return ()
+        asked = [(pin, problem.scopes[problem.ops[pin.op].scope]) for pin in problem.pins.stages if pin.stage]
+        return tuple(
+            Fact(f"stage of {pin.op}", pin.stage, 0, "iterations", note=_no_offsets(scope))
+            for pin, scope in asked
+            if not _takes_offsets(scope)
+        )
     facts = []
     for scope, role in reading.bodies:
         shift = max((entry.delta for entry in reading.entries(scope, role)), default=0)

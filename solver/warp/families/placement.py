@@ -15,7 +15,7 @@ from warpwright.solver.warp.encoding import Encoding
 from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.structure import structure_of
+from warpwright.solver.warp.structure import Structure, structure_of
 
 NAME = "placement"
 
@@ -27,7 +27,7 @@ def build(enc: Encoding) -> None:
         gemm = enc.problem.ops[op_id].gemm
         if gemm is not None and enc.problem.device.wgmma and is_wgmma(gemm) and role != CONSUMER:
             enc.model.any_of([literal.negated()], note=f"{op_id} needs whole warpgroups, {role} has none")
-    for reason in _invisible_scalars(enc.problem):
+    for reason in (*_invisible_scalars(enc.problem), *_missing_scalars(enc.problem, enc.structure)):
         enc.model.any_of([], note=reason)
     enc.model.at_least(linear(constant=len(enc.structure.roles)), 1, note="the kernel has a statement")
 
@@ -43,10 +43,12 @@ def check(reading: Reading) -> tuple[Violation, ...]:
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     """Statements by role."""
-    placed = structure_of(problem).placement if reading is None else reading.placement
+    structure = structure_of(problem)
+    placed = structure.placement if reading is None else reading.placement
     roles = sorted({role for where in placed.values() for role in where})
     held = tuple((role, sum(role in where for where in placed.values())) for role in roles)
-    note = "; ".join(_invisible_scalars(problem))
+    missing = _missing_scalars(problem, structure) if reading is None else []
+    note = "; ".join((*_invisible_scalars(problem), *missing))
     return (Fact("statements", sum(count for _, count in held), None, "placements", held, note),)
 
 
@@ -56,6 +58,22 @@ def _invisible_scalars(problem: WarpProblem) -> list[str]:
     uses = [(op.id, name) for op in problem.graph.ops for name in op.uses_scalars if name in guarded]
     uses += [(scope.id, name) for scope in problem.graph.scopes for name in scope.uses_scalars if name in guarded]
     return [f"{item} uses {name}, which is defined under a guard only" for item, name in uses]
+
+
+def _missing_scalars(problem: WarpProblem, structure: Structure) -> list[str]:
+    """Uses of scalars in roles that do not define them: only a pin can keep a definition away from its users."""
+    definers = {op.binds: op.id for op in problem.graph.ops if op.kind is OpKind.BIND and op.binds}
+    users = [(op.id, op.uses_scalars, structure.placement[op.id]) for op in problem.graph.ops]
+    for scope in problem.graph.scopes:
+        entered = tuple(role for role in structure.roles if structure.body(scope.id, role))
+        users.append((scope.id, scope.uses_scalars, entered))
+    return [
+        f"{role} runs {item}, which uses {name}, but {definers[name]} runs in another role"
+        for item, names, roles in users
+        for name in names
+        for role in roles
+        if name in definers and role not in structure.placement[definers[name]]
+    ]
 
 
 def _violation(found: list[Violation], rule: str, message: str, place: str = "") -> None:
