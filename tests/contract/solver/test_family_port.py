@@ -15,10 +15,7 @@ from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.solve import solve
 
 H200 = load_profile("h200")
-MODULES = {
-    name: import_module(f"warpwright.solver.warp.families.{module}")
-    for name, module in {f.name: "pinning" if f.name == "pins" else f.name for f in FAMILIES}.items()
-}
+MODULES = {each.name: import_module(each.explain.__module__) for each in FAMILIES}
 
 
 @pytest.fixture(params=FAMILIES, ids=lambda each: each.name)
