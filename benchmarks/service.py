@@ -273,7 +273,8 @@ def _writers(url: str, writers: int) -> dict[str, Any]:
 
 
 def _job(database: Database) -> str:
-    from warpwright.service.db.models import Job, JobState
+    from warpwright.service.db.models import Job
+    from warpwright.service.jobs.states import JobState
 
     profile = builtin_profile("h200")
     job = Job(

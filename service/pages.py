@@ -4,25 +4,16 @@ import base64
 import binascii
 import json
 from collections.abc import Sequence
-from typing import Annotated, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from fastapi import Query
 from pydantic import BaseModel, Field
 
 from warpwright.service.errors import BadRequest
 from warpwright.service.strict_json import is_storable
 
-__all__ = ["DEFAULT_LIMIT", "Cursor", "Limit", "Page", "decode_cursor", "encode_cursor", "page_of"]
+__all__ = ["Page", "decode_cursor", "encode_cursor", "page_of"]
 
 ItemT = TypeVar("ItemT")
-
-DEFAULT_LIMIT = 50
-MAX_LIMIT = 200
-
-Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Items on one page.")]
-Cursor = Annotated[
-    str | None, Query(max_length=400, description="`next` of the page before; absent for the first page.")
-]
 
 
 class Page(BaseModel, Generic[ItemT]):

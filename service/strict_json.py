@@ -5,40 +5,13 @@ would take back; and deep nesting ends in a RecursionError. All of them are refu
 """
 
 import json
-from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fastapi import Request, Response
-from fastapi.routing import APIRoute
+from warpwright.service.errors import BadRequest
 
-from warpwright.service.errors import BadRequest, UnsupportedMedia
-
-__all__ = ["StrictRoute", "is_storable", "parse_json"]
+__all__ = ["is_storable", "parse_json"]
 
 MAX_DEPTH = 200
-
-
-class StrictRoute(APIRoute):
-    """The route class of all our routers."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The framework's handler behind our parser."""
-        inner = super().get_route_handler()
-        takes_json = self.body_field is not None
-
-        async def handler(request: Request) -> Response:
-            if takes_json:
-                body = await request.body()
-                media_type = request.headers.get("content-type", "nothing")
-                if body and "json" not in media_type.lower():
-                    message = f"the body is declared as {media_type[:100]!r}; send 'Content-Type: application/json'"
-                    raise UnsupportedMedia(message, place="Content-Type")
-                if body:
-                    # Request.json() answers from this attribute; the framework would hide our errors behind its own.
-                    request._json = parse_json(body)
-            return await inner(request)
-
-        return handler
 
 
 def parse_json(body: bytes) -> Any:

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from warpwright.service.app_context import ContextDep
 from warpwright.service.artifacts.service import read, write
 from warpwright.service.errors import UnsupportedMedia
-from warpwright.service.strict_json import StrictRoute
+from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import ReadCaller, WorkCaller
 
 router = APIRouter(prefix="/v1/artifacts", tags=["artifacts"], route_class=StrictRoute)

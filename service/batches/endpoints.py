@@ -9,7 +9,8 @@ from fastapi.responses import StreamingResponse
 from warpwright.service.app_context import ContextDep
 from warpwright.service.batches import export, repository, service
 from warpwright.service.batches.schemas import BatchSummary, BatchView, ItemView, ResultFormat
-from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
+from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
 from warpwright.service.tokens.access import ReadCaller, TuneCaller
 from warpwright.service.tokens.schemas import Scope
 

@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 
 from warpwright.service.db import ReadSession, WriteSession
 from warpwright.service.db.models import Batch, BatchItem, Job
-from warpwright.service.db.models.job import ENDED
+from warpwright.service.jobs.states import ENDED
 
 __all__ = ["by_digest", "counts", "get", "items", "line_count", "locked", "only_here", "pace", "page", "progress"]
 

@@ -10,8 +10,9 @@ from warpwright.service.candidates.schemas import CandidateView
 from warpwright.service.candidates.views import view
 from warpwright.service.errors import NotFound
 from warpwright.service.jobs.service import find
-from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
-from warpwright.service.strict_json import StrictRoute
+from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
+from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import ReadCaller
 from warpwright.tuning import CandidateKind, Outcome
 

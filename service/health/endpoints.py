@@ -9,7 +9,7 @@ from warpwright.service.app_context import ContextDep
 from warpwright.service.db.migrate import require_head
 from warpwright.service.errors import Unavailable
 from warpwright.service.health.metrics import JobGauges
-from warpwright.service.strict_json import StrictRoute
+from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import ReadCaller
 
 router = APIRouter(tags=["health"], route_class=StrictRoute)

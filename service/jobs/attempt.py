@@ -13,13 +13,14 @@ from warpwright.service.artifacts.store import ArtifactStore
 from warpwright.service.change_notifier import Bulletin
 from warpwright.service.db import DATABASE_AWAY, Database, ReadSession, WriteSession
 from warpwright.service.db.base import now
-from warpwright.service.db.models import Job, JobSize, JobState, JobVariant, Profile
+from warpwright.service.db.models import Job, JobSize, JobVariant, Profile
 from warpwright.service.errors import NotFound
 from warpwright.service.health.metrics import EventCounter
 from warpwright.service.jobs import repository
 from warpwright.service.jobs.claims import Claim, LeaseLost, blamed_attempts, close_attempt, held, release
 from warpwright.service.jobs.recorder import Recorder
 from warpwright.service.jobs.reusable_candidates import KnownCandidates
+from warpwright.service.jobs.states import JobState
 from warpwright.service.profiles.service import domain_profile
 from warpwright.service.results.store import remember
 from warpwright.service.settings import Settings

@@ -13,9 +13,9 @@ from sqlalchemy.orm import aliased
 
 from warpwright.service.db import ReadSession, WriteSession
 from warpwright.service.db.base import now
-from warpwright.service.db.models import Job, JobAttempt, JobState, Share
-from warpwright.service.db.models.job import RUNNING
+from warpwright.service.db.models import Job, JobAttempt, Share
 from warpwright.service.jobs import repository
+from warpwright.service.jobs.states import RUNNING, JobState
 
 __all__ = ["Claim", "LeaseLost", "blamed_attempts", "claim", "close_attempt", "held", "release", "renew"]
 

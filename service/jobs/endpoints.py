@@ -15,8 +15,9 @@ from warpwright.service.jobs.schemas import EventView, JobMode, JobState, JobSub
 from warpwright.service.jobs.submit import submit
 from warpwright.service.jobs.synchronous_answer import answer_now
 from warpwright.service.jobs.waiting import stream, wait_for_end
-from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
-from warpwright.service.strict_json import StrictRoute
+from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
+from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import ReadCaller, TuneCaller, WorkCaller
 from warpwright.service.tokens.schemas import Scope
 

@@ -11,9 +11,10 @@ from warpwright.service.candidates import repository as candidate_rows
 from warpwright.service.candidates.rows import apply, finite
 from warpwright.service.change_notifier import Bulletin
 from warpwright.service.db import Database, WriteSession
-from warpwright.service.db.models import Candidate, Job, JobState, JobVariant
+from warpwright.service.db.models import Candidate, Job, JobVariant
 from warpwright.service.jobs import repository
 from warpwright.service.jobs.claims import Claim, held
+from warpwright.service.jobs.states import JobState
 from warpwright.service.kernels import repository as kernel_rows
 from warpwright.tuning import (
     CandidateEnded,

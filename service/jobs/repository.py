@@ -7,7 +7,7 @@ from sqlalchemy import Select, func, or_, select, update
 from warpwright.service.db import ReadSession, WriteSession
 from warpwright.service.db.base import now
 from warpwright.service.db.models import Interest, Job, JobAttempt, JobEvent, JobSize, JobVariant, Profile, Share, Work
-from warpwright.service.db.models.job import ACTIVE, RUNNING
+from warpwright.service.jobs.states import ACTIVE, RUNNING
 
 __all__ = [
     "active_count",

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 
 from warpwright.service.build_options import BuildOptionNames
 from warpwright.service.candidates.schemas import CandidateSummary
-from warpwright.service.db.models import JobState
+from warpwright.service.jobs.states import JobState
 from warpwright.service.strict_types import Flag, Real, Whole, exactly_one
 from warpwright.tuning import Effort
 

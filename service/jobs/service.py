@@ -5,11 +5,11 @@ from sqlalchemy import update
 from warpwright.service.app_context import Context
 from warpwright.service.db import ReadSession, WriteSession
 from warpwright.service.db.base import now
-from warpwright.service.db.models import Interest, Job, JobState
-from warpwright.service.db.models.job import ENDED
+from warpwright.service.db.models import Interest, Job
 from warpwright.service.errors import Conflict, Forbidden, NotFound
 from warpwright.service.jobs import repository, views
 from warpwright.service.jobs.schemas import JobView
+from warpwright.service.jobs.states import ENDED, JobState
 
 __all__ = ["cancel", "delete", "find", "get"]
 

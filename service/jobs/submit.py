@@ -15,11 +15,11 @@ from warpwright.lowering.compile.options import build_options
 from warpwright.service.app_context import Context
 from warpwright.service.artifacts import repository as artifact_rows
 from warpwright.service.db import WriteSession
-from warpwright.service.db.models import IdempotencyKey, Job, JobSize, JobState, JobVariant, Work
-from warpwright.service.db.models.job import ACTIVE
+from warpwright.service.db.models import IdempotencyKey, Job, JobSize, JobVariant, Work
 from warpwright.service.errors import Conflict, InvalidRequest, TooLarge, TooManyRequests
 from warpwright.service.jobs import repository
 from warpwright.service.jobs.schemas import JobSubmission, VariantSubmission
+from warpwright.service.jobs.states import ACTIVE, JobState
 from warpwright.service.kernels import repository as kernel_rows
 from warpwright.service.kernels.service import ReadText, check_size, read_text
 from warpwright.service.names import new_id

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from fastapi.concurrency import run_in_threadpool
 
 from warpwright.service.app_context import Context
-from warpwright.service.db.models.job import ENDED
 from warpwright.service.jobs import repository, views
 from warpwright.service.jobs.schemas import EventView, JobView
 from warpwright.service.jobs.service import find, get
+from warpwright.service.jobs.states import ENDED
 from warpwright.service.tokens import repository as token_rows
 
 __all__ = ["HEARTBEAT_SECONDS", "StreamCount", "stream", "wait_for_end"]

@@ -4,11 +4,12 @@ from fastapi import APIRouter, Response
 
 from warpwright.service.app_context import ContextDep
 from warpwright.service.db import WriteSession
-from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
+from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
 from warpwright.service.profiles import repository
 from warpwright.service.profiles import service as profiles
 from warpwright.service.profiles.schemas import ProfileSummary, ProfileUpload, ProfileView
-from warpwright.service.strict_json import StrictRoute
+from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import ReadCaller, TuneCaller
 
 router = APIRouter(prefix="/v1/profiles", tags=["profiles"], route_class=StrictRoute)

@@ -7,7 +7,8 @@ from fastapi.concurrency import run_in_threadpool
 
 from warpwright.service.app_context import Context, ContextDep
 from warpwright.service.health.metrics import LOOKUPS
-from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
+from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
 from warpwright.service.profiles import service as profiles
 from warpwright.service.results import repository, service
 from warpwright.service.results.lookup_cache import HotLookup
@@ -20,7 +21,7 @@ from warpwright.service.results.schemas import (
     ResultView,
     StaleName,
 )
-from warpwright.service.strict_json import StrictRoute
+from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import ReadCaller, TuneCaller, require
 from warpwright.service.tokens.schemas import Scope
 

@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from warpwright.service.app_context import ContextDep
 from warpwright.service.solve import service
 from warpwright.service.solve.schemas import SolveAnswer, SolveRequest
-from warpwright.service.strict_json import StrictRoute
+from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import TuneCaller
 
 router = APIRouter(prefix="/v1/solve", tags=["solve"], route_class=StrictRoute)

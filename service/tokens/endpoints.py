@@ -5,8 +5,9 @@ from fastapi import APIRouter
 from warpwright.service.app_context import ContextDep
 from warpwright.service.db import WriteSession
 from warpwright.service.errors import NotFound
-from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
-from warpwright.service.strict_json import StrictRoute
+from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
+from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens import repository
 from warpwright.service.tokens.access import AdminCaller
 from warpwright.service.tokens.schemas import NewToken, TokenRequest, TokenView

@@ -11,8 +11,9 @@ from warpwright.service.db.base import now
 from warpwright.service.db.models import Worker
 from warpwright.service.errors import NotFound
 from warpwright.service.health.metrics import ALIVE
-from warpwright.service.pages import DEFAULT_LIMIT, Cursor, Limit, Page, decode_cursor, encode_cursor, page_of
-from warpwright.service.strict_json import StrictRoute
+from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
+from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
+from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import AdminCaller, ReadCaller, WorkCaller
 from warpwright.service.workers import repository
 from warpwright.service.workers.schemas import WorkerReport, WorkerView

@@ -8,7 +8,8 @@ from sqlalchemy import or_, select
 
 from warpwright.service.dashboard.views.rows import JobRow, job_rows
 from warpwright.service.db import ReadSession
-from warpwright.service.db.models import Job, JobState, Profile
+from warpwright.service.db.models import Job, Profile
+from warpwright.service.jobs.states import JobState
 
 __all__ = ["JobFilter", "JobPage", "job_page", "profile_choices"]
 

@@ -11,7 +11,8 @@ from sqlalchemy import select
 from warpwright.service.candidates.sentences import structure_words
 from warpwright.service.dashboard.views.contradictions import Contradiction, Judged, false_feasible, false_infeasible
 from warpwright.service.db import ReadSession
-from warpwright.service.db.models import Candidate, Job, JobState
+from warpwright.service.db.models import Candidate, Job
+from warpwright.service.jobs.states import JobState
 from warpwright.solver.forecast.rank_correlation import kendall_tau, top_fraction
 
 __all__ = ["Agreement", "Miss", "ModelPage", "model_page"]

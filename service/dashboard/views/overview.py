@@ -8,8 +8,8 @@ from sqlalchemy import func, select
 
 from warpwright.service.dashboard.views.rows import JobRow, job_rows
 from warpwright.service.db import ReadSession
-from warpwright.service.db.models import Job, JobState, Worker
-from warpwright.service.db.models.job import RUNNING
+from warpwright.service.db.models import Job, Worker
+from warpwright.service.jobs.states import RUNNING, JobState
 
 __all__ = ["Overview", "overview", "signature"]
 

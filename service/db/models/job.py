@@ -1,7 +1,6 @@
-"""Jobs, their variants, attempts and events; who asked for them; what is the same work. States: ``docs/jobs.md``."""
+"""Jobs, their variants, attempts and events; who asked for them; what is the same work."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import BigInteger, ForeignKey, Index, String, Text
@@ -10,37 +9,16 @@ from sqlalchemy.orm import Mapped, mapped_column
 from warpwright.service.db.base import Base, now
 
 __all__ = [
-    "ACTIVE",
-    "ENDED",
-    "RUNNING",
     "IdempotencyKey",
     "Interest",
     "Job",
     "JobAttempt",
     "JobEvent",
     "JobSize",
-    "JobState",
     "JobVariant",
     "Share",
     "Work",
 ]
-
-
-class JobState(StrEnum):
-    """States of a job, stored by name, append only."""
-
-    QUEUED = "queued"
-    SOLVING = "solving"
-    BUILDING = "building"
-    MEASURING = "measuring"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-RUNNING = (JobState.SOLVING, JobState.BUILDING, JobState.MEASURING)
-ACTIVE = (JobState.QUEUED, *RUNNING)
-ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
 class Job(Base):

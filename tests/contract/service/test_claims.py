@@ -12,9 +12,10 @@ from sqlalchemy import select
 
 from warpwright.service.db import Database, WriteSession
 from warpwright.service.db.base import now
-from warpwright.service.db.models import Job, JobAttempt, JobEvent, JobState, Profile, Share
+from warpwright.service.db.models import Job, JobAttempt, JobEvent, Profile, Share
 from warpwright.service.jobs import repository
 from warpwright.service.jobs.claims import Claim, LeaseLost, blamed_attempts, claim, held, release, renew
+from warpwright.service.jobs.states import JobState
 from warpwright.service.names import new_id
 from warpwright.service.profiles import repository as profiles
 from warpwright.solver.domain import digest_text

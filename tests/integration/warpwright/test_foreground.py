@@ -18,7 +18,8 @@ from sqlalchemy import select
 
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.service.db import Database
-from warpwright.service.db.models import Job, JobState
+from warpwright.service.db.models import Job
+from warpwright.service.jobs.states import JobState
 from warpwright.service.testing import new_ir
 from warpwright.service.testing.farm import TemporaryRedis
 
