@@ -1,4 +1,4 @@
-"""Verdict and explanation of a whole Ascend kernel from its graph alone, in the vocabulary of the GPU solver.
+"""Verdict on a whole Ascend kernel from its graph alone, in the vocabulary of the GPU solver.
 
 The graph carries the scheduler calls as closed problems. Pins act on them as TileLang's own annotations would: a fixed count
 becomes the distance of its dependences, an opted-out storage keeps distance 1. Numbers of an outer scope that depend on an
@@ -13,7 +13,7 @@ from warpwright.solver.ascend import kernel_capacity
 from warpwright.solver.ascend.certify import certificate_of
 from warpwright.solver.ascend.explain import conflicts
 from warpwright.solver.ascend.optimise import Limits
-from warpwright.solver.ascend.pins import checked_pins, manual_pin, merged_pins
+from warpwright.solver.ascend.pins import checked_pins, merged_pins
 from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
 from warpwright.solver.ascend.sharing import within_kernel
 from warpwright.solver.ascend.solve import CallResult, solve_problem
@@ -29,7 +29,6 @@ from warpwright.solver.domain import (
     KernelGraph,
     LoopSchedule,
     Memory,
-    PinError,
     Pins,
     ProvenOptimal,
     SchedulerCall,
@@ -37,11 +36,8 @@ from warpwright.solver.domain import (
     Unknown,
     Verdict,
 )
-from warpwright.solver.explain.answer import Explanation
-from warpwright.solver.explain.relaxations import Relaxation
-from warpwright.solver.warp.families.fact import Fact
 
-__all__ = ["explain_graph", "solve_graph"]
+__all__ = ["solve_graph"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,33 +73,6 @@ def solve_graph(
     if isinstance(second, Infeasible | Unknown):
         return second
     return _verdict(pinned, profile, name, work, second)
-
-
-def explain_graph(
-    graph: KernelGraph,
-    profile: HardwareProfile,
-    why: str | None = None,
-    *,
-    pins: Pins | None = None,
-    engine: str = "exact",
-) -> Explanation:
-    """Why a choice is impossible, or what it costs; without ``why``, what binds the whole kernel.
-
-    Choices: ``buffers.NAME.versions=N``, ``buffers.NAME.mode=MODE``, ``buffers.NAME.manual=N``, ``loops.NAME.interval=CYCLES``.
-    """
-    base = pins or Pins()
-    best = solve_graph(graph, profile, base, engine=engine)
-    if why is None:
-        return _answer("", best, graph, profile, "What binds this kernel")
-    asked, interval = _read(why, graph)
-    verdict = solve_graph(graph, profile, merged_pins(base, asked), engine=engine)
-    if interval is not None and isinstance(verdict, ProvenOptimal | Feasible):
-        return _interval(why, interval, verdict, graph, profile)
-    cost = ""
-    if isinstance(best, ProvenOptimal | Feasible) and isinstance(verdict, ProvenOptimal | Feasible):
-        cost = f"; best is {_said(best)}"
-    explanation = _answer(why, verdict, graph, profile, "Possible")
-    return replace(explanation, answer=explanation.answer.rstrip(".") + cost + ".")
 
 
 def _pinned(graph: KernelGraph, pins: Pins) -> _Pinned:
@@ -209,98 +178,3 @@ def _loop(call: SchedulerCall, problem: Problem, result: CallResult) -> LoopSche
     assert answer is not None
     times = tuple(TaskTime(name, answer.starts[i], answer.stage(i)) for i, name in enumerate(call.items))
     return LoopSchedule(call.scope, answer.interval, answer.length(problem), times)
-
-
-def _read(why: str, graph: KernelGraph) -> tuple[Pins, tuple[str, int] | None]:
-    pins: list[BufferPin] = []
-    interval: tuple[str, int] | None = None
-    for choice in why.split(","):
-        path, equals, value = (part.strip() for part in choice.partition("="))
-        match path.split("."):
-            case ["buffers", name, "versions"] if equals and value.isdecimal():
-                pins.append(BufferPin(name, int(value), "auto" if value == "1" else None))
-            case ["buffers", name, "mode"] if equals:
-                pins.append(BufferPin(name, None, value))
-            case ["buffers", name, "manual"] if equals and value.isdecimal():
-                pins.append(manual_pin(name, (), int(value)))
-            case ["loops", scope, "interval"] if equals and value.isdecimal():
-                graph.scope(scope)
-                interval = (scope, int(value))
-            case _:
-                raise PinError(
-                    f"cannot read {choice.strip()!r}: buffers.NAME.versions=N, buffers.NAME.mode=MODE, "
-                    "buffers.NAME.manual=N or loops.NAME.interval=CYCLES",
-                    code="why-unreadable",
-                    place=choice.strip(),
-                )
-    return Pins(buffers=tuple(pins)), interval
-
-
-def _answer(why: str, verdict: Verdict, graph: KernelGraph, profile: HardwareProfile, lead: str) -> Explanation:
-    if isinstance(verdict, Unknown):
-        return Explanation(why, None, f"Not decided: {verdict.reason}.", verdict=verdict)
-    if isinstance(verdict, Infeasible):
-        first = verdict.conflicts[0]
-        changes = tuple(Relaxation(f"if you {c.relaxation}") for c in verdict.conflicts if c.relaxation)
-        return Explanation(why, False, f"Impossible: {first.message}.", verdict.conflicts, changes, verdict=verdict)
-    schedule, certificate = verdict.schedule, verdict.certificate
-    assert isinstance(schedule, BufferSchedule)
-    counts = {entry.buffer: entry.versions for entry in schedule.buffers}
-    return Explanation(
-        why,
-        True,
-        f"{lead}: {_said(verdict)}.",
-        facts=_facts(graph, profile, counts),
-        bounds=certificate.bounds,
-        binding=certificate.binding,
-        verdict=verdict,
-    )
-
-
-def _interval(
-    why: str, asked: tuple[str, int], verdict: ProvenOptimal | Feasible, graph: KernelGraph, profile: HardwareProfile
-) -> Explanation:
-    schedule = verdict.schedule
-    assert isinstance(schedule, BufferSchedule)
-    scope, cycles = asked
-    loop = next((loop for loop in schedule.loops if loop.scope == scope), None)
-    if loop is None or loop.initiation_interval_cycles is None or loop.initiation_interval_cycles <= cycles:
-        return _answer(why, verdict, graph, profile, "Possible")
-    least = loop.initiation_interval_cycles
-    reason = next((line for line in verdict.certificate.binding if line.startswith(f"{scope}: ")), scope)
-    conflict = Conflict(
-        "initiation_interval",
-        f"{scope} cannot issue every {cycles} cycles: {least} is proven least ({reason.partition(': ')[2]})",
-        f"ask for {least} cycles or more",
-        scope,
-    )
-    if isinstance(verdict, Feasible):
-        return Explanation(why, None, f"Not decided: {least} cycles is the best known.", verdict=verdict)
-    relaxation = Relaxation(f"with an interval of {least} cycles", f"loops.{scope}.interval={least}")
-    return Explanation(why, False, f"Impossible: {conflict.message}.", (conflict,), (relaxation,), verdict=verdict)
-
-
-def _said(verdict: ProvenOptimal | Feasible) -> str:
-    schedule = verdict.schedule
-    assert isinstance(schedule, BufferSchedule)
-    loops = ", ".join(
-        f"{loop.scope} issues every {loop.initiation_interval_cycles} cycles"
-        for loop in schedule.loops
-        if loop.initiation_interval_cycles is not None
-    )
-    counts = ", ".join(f"{b.buffer} {b.versions}" for b in schedule.buffers if b.eligible)
-    return f"{loops} with versions {counts}" if counts else loops
-
-
-def _facts(graph: KernelGraph, profile: HardwareProfile, counts: Mapping[str, int]) -> tuple[Fact, ...]:
-    return tuple(
-        Fact(
-            use.memory.value,
-            use.needed_bytes,
-            use.limit_bytes,
-            "bytes",
-            tuple((p.name, p.bytes) for p in use.live),
-        )
-        for use in kernel_capacity.uses(graph, profile, counts)
-        if use.live
-    )

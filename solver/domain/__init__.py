@@ -10,6 +10,8 @@ from warpwright.solver.domain.errors import (
     ProfileError,
     WarpwrightError,
 )
+from warpwright.solver.domain.explanation import Explanation, Relaxation
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.identity import Fingerprint, digest_bytes, digest_text
 from warpwright.solver.domain.kernel import (
     ROOT,
@@ -76,6 +78,8 @@ __all__ = [
     "Dependence",
     "DepthPin",
     "DocumentError",
+    "Explanation",
+    "Fact",
     "Feasible",
     "Fingerprint",
     "ForeignCode",
@@ -102,6 +106,7 @@ __all__ = [
     "ProfileError",
     "ProvenOptimal",
     "Quantity",
+    "Relaxation",
     "Role",
     "RoleBody",
     "RolePin",

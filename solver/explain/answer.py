@@ -1,60 +1,25 @@
 """Answers to "why not this?" and "what binds this kernel?", with the numbers and what would change them."""
 
-from dataclasses import dataclass
-
-from pydantic import TypeAdapter
-
+from warpwright.solver.domain.explanation import Explanation
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import KernelGraph, TargetFamily
 from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.profile import HardwareProfile
 from warpwright.solver.domain.schedule import WarpSchedule
-from warpwright.solver.domain.verdict import Bound, Conflict, Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
+from warpwright.solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
 from warpwright.solver.engines import Budget, EngineStatus
 from warpwright.solver.engines import engine as engine_named
+from warpwright.solver.explain.ascend_kernel import explain_graph
 from warpwright.solver.explain.question import Question, parse
-from warpwright.solver.explain.relaxations import Relaxation, relaxations
+from warpwright.solver.explain.relaxations import relaxations
 from warpwright.solver.explain.sentences import memory_sentence, ring_sentence
 from warpwright.solver.warp.bounds import lower_bounds
 from warpwright.solver.warp.families import FAMILIES
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import WarpProblem, close_problem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.solve import build_model, conflicts, solve, starting_point
 
-SCHEMA = "warpwright.explanation/1"
-
-__all__ = ["Explanation", "explain", "explain_problem"]
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """An answer for a person, with its parts for a program.
-
-    ``possible`` is None when the budget ended before the question was decided. ``facts`` are the resources of the best
-    schedule (of the asked one where it is possible), with what is left of each.
-    """
-
-    question: str
-    possible: bool | None
-    answer: str
-    conflicts: tuple[Conflict, ...] = ()
-    relaxations: tuple[Relaxation, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    bounds: tuple[Bound, ...] = ()
-    binding: tuple[str, ...] = ()
-    verdict: Verdict | None = None
-
-    def to_dict(self) -> dict[str, object]:
-        """The answer as JSON-ready values, ``schema`` first."""
-        body: dict[str, object] = TypeAdapter(Explanation).dump_python(self, mode="json")
-        return {"schema": SCHEMA, **body}
-
-    def __str__(self) -> str:
-        lines = [self.answer]
-        lines += [f"  {conflict.family}: {conflict.message}" for conflict in self.conflicts]
-        lines += [f"  possible {relaxation.change}" for relaxation in self.relaxations]
-        lines += [f"  {fact}" for fact in self.facts]
-        return "\n".join(lines)
+__all__ = ["explain", "explain_problem"]
 
 
 def explain(
@@ -80,8 +45,6 @@ def explain(
         PinError: ``why-unreadable`` and the codes of pins that name nothing here.
     """
     if graph.family is TargetFamily.ASCEND:
-        from warpwright.solver.ascend.kernel_solve import explain_graph  # it answers in this module's Explanation
-
         return explain_graph(graph, profile, why, pins=pins, engine=engine)
     return explain_problem(close_problem(graph, profile, pins), why, engine=engine, budget=budget)
 

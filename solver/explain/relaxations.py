@@ -5,8 +5,9 @@ pin, and last a smaller tile or a buffer less, which only the kernel's author ca
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from warpwright.solver.domain.explanation import Relaxation
 from warpwright.solver.domain.kernel import Buffer
 from warpwright.solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin, StagePin
 from warpwright.solver.engines import Budget, EngineStatus
@@ -17,18 +18,10 @@ from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.solve import build_model, starting_point
 from warpwright.solver.warp.structure import structure_of
 
-__all__ = ["Relaxation", "feasible", "relaxations"]
+__all__ = ["feasible", "relaxations"]
 
 MOST = 6
 """Relaxations named in one answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Relaxation:
-    """One change that makes the choice possible: in words, and as the question that asks for it where there is one."""
-
-    change: str
-    why: str = ""
 
 
 def feasible(problem: WarpProblem, intervals: tuple[tuple[str, int], ...], engine: str, budget: Budget) -> bool | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.warp.encoding import Encoding
 from warpwright.solver.warp.families import (
@@ -27,7 +28,6 @@ from warpwright.solver.warp.families import (
     tma_required,
     warp_ranges,
 )
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 

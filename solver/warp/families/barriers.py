@@ -5,11 +5,11 @@ that generated code may use. A product into tensor memory writes a pipeline buff
 MWS:1318-1325, 1344-1441, ``src/transform/common/thread_sync_types.h:22-32``; rule book 1.9 and 1.10.
 """
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import Memory
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 

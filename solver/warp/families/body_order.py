@@ -9,12 +9,12 @@ are free only after its wait (1.14.6). Source: TileLang 0.1.15 wheel, MWS:1863-1
 
 from itertools import pairwise
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Scope, ScopeKind
 from warpwright.solver.domain.schedule import Sync
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal, Var
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.instruction_order import free_after, orderings, wait_behind
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Entry, Reading

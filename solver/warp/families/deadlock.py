@@ -9,11 +9,11 @@ every wait ends. Source:
 TileLang 0.1.15 wheel, MWS:1617-1717; rule book 1.8.
 """
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT
 from warpwright.solver.domain.schedule import Sync, SyncKind
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 

@@ -6,13 +6,13 @@ that is filled, used and filled again needs a span for each (TileLang checks no 
 storage never changes hands: each role has an instance of its own.
 """
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Memory, Op, ScopeKind
 from warpwright.solver.domain.schedule import OpRef, Sync
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
 from warpwright.solver.warp.buffer_channels import PRIVATE_MEMORIES, comes_first, item_in, meeting_scope, source_order
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import PRODUCING, Reading
 from warpwright.solver.warp.structure import structure_of

@@ -5,10 +5,10 @@ Registers follow from the launch bound (``min_blocks``) and are the pool's matte
 """
 
 from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.families.shared_memory import BARRIER_BYTES, holders, on_chip, static_bytes
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading

@@ -5,13 +5,13 @@ A pin that names a role or a pipeline that this kernel cannot have is infeasible
 """
 
 from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT
 from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.schedule import Sync
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal, linear
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import CONSUMER, STORE, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 

@@ -7,13 +7,13 @@ spans an iteration hands over a value in each, so its refills come sooner and no
 1.4, 1.8; literature.md 2.1 (depth = ceil(R / II)); facebookexperimental/triton pull 1804 (versions >= lead + 1).
 """
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Op, Unit
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Var
 from warpwright.solver.warp.buffer_channels import Channel, loop_carried
 from warpwright.solver.warp.costs import arrival_cycles, skew_cycles, stream_cycles, unit_cycles
 from warpwright.solver.warp.encoding import Encoding, default_warps
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.instruction_order import wait_behind
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading

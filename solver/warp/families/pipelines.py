@@ -6,12 +6,12 @@ in several pipelines needs their scopes strictly nested. An operation writes buf
 TileLang 0.1.15 wheel, MWS:616-630, 761-790, 1039-1058, 1111-1126, 1284-1308, 1435-1615; rule book 1.4 and 1.6.
 """
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Issue, Op
 from warpwright.solver.domain.schedule import OpRef, Sync, SyncKind
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.warp.buffer_channels import PROTECTED_MEMORIES, path_to
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import OPENING, PRODUCING, Reading
 from warpwright.solver.warp.structure import structure_of

@@ -6,13 +6,13 @@ book 1.5.
 """
 
 from warpwright.solver.device.wgmma import is_wgmma
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, OpKind
 from warpwright.solver.domain.schedule import OpRef
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
 from warpwright.solver.warp.buffer_channels import PRIVATE_MEMORIES
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.structure import Structure, structure_of

@@ -7,9 +7,9 @@ spill at 168, 256 spill at 240. A role that moves data through its threads' regi
 """
 
 from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.warp.encoding import Encoding, default_warps
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.registers import THREADS_PER_GROUP, entry_registers, instruction_floor, need, program_of
 from warpwright.solver.warp.schedule_reader import Reading

@@ -9,10 +9,10 @@ TileLang or ptxas refuses it. Source: rule book 1.3; TileLang 0.1.15 wheel, MWS:
 """
 
 from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal, linear
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.registers import THREADS_PER_GROUP, budgets, entry_registers, least_budgets
 from warpwright.solver.warp.schedule_reader import Reading

@@ -6,11 +6,11 @@ static and take whole KiB beside an aligned dynamic array. TileLang refuses noth
 ``merge_shared_memory_allocations.cc:402-409``; the limit is the profile's ``shared.per_block``.
 """
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import Buffer, Memory
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Expr, linear
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.structure import structure_of

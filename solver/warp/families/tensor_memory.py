@@ -5,11 +5,11 @@ Source: rule book 1.11; TileLang 0.1.15 wheel, ``src/cuda/transform/lower_shared
 
 from math import prod
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import Buffer, Memory
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 

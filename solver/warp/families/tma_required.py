@@ -3,10 +3,10 @@
 Source: TileLang 0.1.15 wheel, ``cuda/pipeline.py:27-36``; rule book 1.14.9.
 """
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 

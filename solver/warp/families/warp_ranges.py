@@ -9,11 +9,11 @@ from collections.abc import Callable
 from itertools import combinations
 
 from warpwright.solver.device.wgmma import WARPGROUP, is_wgmma, partition
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import Op, OpKind
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
 from warpwright.solver.warp.encoding import Encoding, default_warps
-from warpwright.solver.warp.families.fact import Fact
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 

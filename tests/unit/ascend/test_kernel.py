@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from warpwright.solver.ascend import kernel_capacity
-from warpwright.solver.ascend.kernel_solve import explain_graph, solve_graph
+from warpwright.solver.ascend.kernel_solve import solve_graph
 from warpwright.solver.ascend.verify import verify_buffers
 from warpwright.solver.ascend.versions import buffer_versions, override_warnings, rule_mode
 from warpwright.solver.domain import (
@@ -23,6 +23,7 @@ from warpwright.solver.domain import (
     load,
 )
 from warpwright.solver.explain import explain
+from warpwright.solver.explain.ascend_kernel import explain_graph
 from warpwright.solver.profiles import load_profile
 
 from .kernels import gemm_graph, graph_with

@@ -1,0 +1,140 @@
+"""Why a choice of an Ascend kernel's buffers is impossible, or what it costs; what binds the whole kernel."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from warpwright.solver.ascend import kernel_capacity
+from warpwright.solver.ascend.kernel_solve import solve_graph
+from warpwright.solver.ascend.pins import manual_pin, merged_pins
+from warpwright.solver.domain.errors import PinError
+from warpwright.solver.domain.explanation import Explanation, Relaxation
+from warpwright.solver.domain.fact import Fact
+from warpwright.solver.domain.kernel import KernelGraph
+from warpwright.solver.domain.pins import BufferPin, Pins
+from warpwright.solver.domain.profile import HardwareProfile
+from warpwright.solver.domain.schedule import BufferSchedule
+from warpwright.solver.domain.verdict import Conflict, Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
+
+__all__ = ["explain_graph"]
+
+
+def explain_graph(
+    graph: KernelGraph,
+    profile: HardwareProfile,
+    why: str | None = None,
+    *,
+    pins: Pins | None = None,
+    engine: str = "exact",
+) -> Explanation:
+    """Why a choice is impossible, or what it costs; without ``why``, what binds the whole kernel.
+
+    Choices: ``buffers.NAME.versions=N``, ``buffers.NAME.mode=MODE``, ``buffers.NAME.manual=N``, ``loops.NAME.interval=CYCLES``.
+    """
+    base = pins or Pins()
+    best = solve_graph(graph, profile, base, engine=engine)
+    if why is None:
+        return _answer("", best, graph, profile, "What binds this kernel")
+    asked, interval = _read(why, graph)
+    verdict = solve_graph(graph, profile, merged_pins(base, asked), engine=engine)
+    if interval is not None and isinstance(verdict, ProvenOptimal | Feasible):
+        return _interval(why, interval, verdict, graph, profile)
+    cost = ""
+    if isinstance(best, ProvenOptimal | Feasible) and isinstance(verdict, ProvenOptimal | Feasible):
+        cost = f"; best is {_said(best)}"
+    explanation = _answer(why, verdict, graph, profile, "Possible")
+    return replace(explanation, answer=explanation.answer.rstrip(".") + cost + ".")
+
+
+def _read(why: str, graph: KernelGraph) -> tuple[Pins, tuple[str, int] | None]:
+    pins: list[BufferPin] = []
+    interval: tuple[str, int] | None = None
+    for choice in why.split(","):
+        path, equals, value = (part.strip() for part in choice.partition("="))
+        match path.split("."):
+            case ["buffers", name, "versions"] if equals and value.isdecimal():
+                pins.append(BufferPin(name, int(value), "auto" if value == "1" else None))
+            case ["buffers", name, "mode"] if equals:
+                pins.append(BufferPin(name, None, value))
+            case ["buffers", name, "manual"] if equals and value.isdecimal():
+                pins.append(manual_pin(name, (), int(value)))
+            case ["loops", scope, "interval"] if equals and value.isdecimal():
+                graph.scope(scope)
+                interval = (scope, int(value))
+            case _:
+                raise PinError(
+                    f"cannot read {choice.strip()!r}: buffers.NAME.versions=N, buffers.NAME.mode=MODE, "
+                    "buffers.NAME.manual=N or loops.NAME.interval=CYCLES",
+                    code="why-unreadable",
+                    place=choice.strip(),
+                )
+    return Pins(buffers=tuple(pins)), interval
+
+
+def _answer(why: str, verdict: Verdict, graph: KernelGraph, profile: HardwareProfile, lead: str) -> Explanation:
+    if isinstance(verdict, Unknown):
+        return Explanation(why, None, f"Not decided: {verdict.reason}.", verdict=verdict)
+    if isinstance(verdict, Infeasible):
+        first = verdict.conflicts[0]
+        changes = tuple(Relaxation(f"if you {c.relaxation}") for c in verdict.conflicts if c.relaxation)
+        return Explanation(why, False, f"Impossible: {first.message}.", verdict.conflicts, changes, verdict=verdict)
+    schedule, certificate = verdict.schedule, verdict.certificate
+    assert isinstance(schedule, BufferSchedule)
+    counts = {entry.buffer: entry.versions for entry in schedule.buffers}
+    return Explanation(
+        why,
+        True,
+        f"{lead}: {_said(verdict)}.",
+        facts=_facts(graph, profile, counts),
+        bounds=certificate.bounds,
+        binding=certificate.binding,
+        verdict=verdict,
+    )
+
+
+def _interval(
+    why: str, asked: tuple[str, int], verdict: ProvenOptimal | Feasible, graph: KernelGraph, profile: HardwareProfile
+) -> Explanation:
+    schedule = verdict.schedule
+    assert isinstance(schedule, BufferSchedule)
+    scope, cycles = asked
+    loop = next((loop for loop in schedule.loops if loop.scope == scope), None)
+    if loop is None or loop.initiation_interval_cycles is None or loop.initiation_interval_cycles <= cycles:
+        return _answer(why, verdict, graph, profile, "Possible")
+    least = loop.initiation_interval_cycles
+    reason = next((line for line in verdict.certificate.binding if line.startswith(f"{scope}: ")), scope)
+    conflict = Conflict(
+        "initiation_interval",
+        f"{scope} cannot issue every {cycles} cycles: {least} is proven least ({reason.partition(': ')[2]})",
+        f"ask for {least} cycles or more",
+        scope,
+    )
+    if isinstance(verdict, Feasible):
+        return Explanation(why, None, f"Not decided: {least} cycles is the best known.", verdict=verdict)
+    relaxation = Relaxation(f"with an interval of {least} cycles", f"loops.{scope}.interval={least}")
+    return Explanation(why, False, f"Impossible: {conflict.message}.", (conflict,), (relaxation,), verdict=verdict)
+
+
+def _said(verdict: ProvenOptimal | Feasible) -> str:
+    schedule = verdict.schedule
+    assert isinstance(schedule, BufferSchedule)
+    loops = ", ".join(
+        f"{loop.scope} issues every {loop.initiation_interval_cycles} cycles"
+        for loop in schedule.loops
+        if loop.initiation_interval_cycles is not None
+    )
+    counts = ", ".join(f"{b.buffer} {b.versions}" for b in schedule.buffers if b.eligible)
+    return f"{loops} with versions {counts}" if counts else loops
+
+
+def _facts(graph: KernelGraph, profile: HardwareProfile, counts: Mapping[str, int]) -> tuple[Fact, ...]:
+    return tuple(
+        Fact(
+            use.memory.value,
+            use.needed_bytes,
+            use.limit_bytes,
+            "bytes",
+            tuple((p.name, p.bytes) for p in use.live),
+        )
+        for use in kernel_capacity.uses(graph, profile, counts)
+        if use.live
+    )
