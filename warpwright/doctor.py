@@ -38,6 +38,11 @@ def examine(*, server: str | None = None, token: str | None = None, run: Run | N
         _package("z3-solver", "solving with Z3, unsat cores", needed=True),
         _package("tilelang", "reading and building TileLang kernels", remedy="pip install 'warpwright[kernels]'"),
         _package("torch", "measuring kernels, comparing with libraries", remedy="pip install 'warpwright[kernels]'"),
+        _package(
+            "nvidia-ml-py",
+            "clocks, power and other users of a GPU beside each measurement",
+            remedy="pip install 'warpwright[kernels]'",
+        ),
         _nvcc(ask),
         _program("g++", ask, ("g++", "--version"), "building kernels (host side)"),
         _devices(ask),

@@ -1,17 +1,20 @@
-"""What the driver says about a device, through NVML by ctypes: clocks, power, temperature, throttling, other processes.
+"""What the driver says about a device, through NVIDIA's own NVML bindings: clocks, power, temperature, throttling, processes.
 
-Every value is None where NVML, or the function, is missing (``nvml.h``; return code 0 is success).
+Every value is None where the bindings (``nvidia-ml-py``, extra ``kernels``), the driver's library or the function is missing:
+a measurement is then taken without them, and says so by leaving them out.
 """
 
-import contextlib
-import ctypes
+from collections.abc import Callable
 from typing import Any
 
 from warpwright.lowering.measure.device import Conditions
 
-__all__ = ["Nvml"]
+try:
+    import pynvml
+except ImportError:
+    pynvml = None
 
-SM_CLOCK, MEMORY_CLOCK = 1, 2
+__all__ = ["Nvml"]
 
 THROTTLE = {
     0x4: "power_cap",
@@ -20,18 +23,12 @@ THROTTLE = {
     0x40: "thermal_hardware",
     0x80: "power_brake",
 }
-"""Bits of ``nvmlDeviceGetCurrentClocksThrottleReasons`` that mean a slowed clock under load."""
+"""Bits of ``nvmlDeviceGetCurrentClocksEventReasons`` that mean a slowed clock under load (``nvml.h``)."""
 
+EVENTS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+"""The present name, and that of drivers before R535."""
 
-class _Process(ctypes.Structure):
-    """``nvmlProcessInfo_v2_t``."""
-
-    _fields_ = [
-        ("pid", ctypes.c_uint),
-        ("used", ctypes.c_ulonglong),
-        ("gpu_instance", ctypes.c_uint),
-        ("compute_instance", ctypes.c_uint),
-    ]
+PROCESSES = ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")
 
 
 class Nvml:
@@ -45,76 +42,73 @@ class Nvml:
         self._handle: Any = None
         self._ours: set[int] = set()
         self._before: set[int] | None = None
-        try:
-            self._library: Any = ctypes.CDLL("libnvidia-ml.so.1")
-        except OSError:
-            self._library = None
+        if pynvml is None or _said(pynvml.nvmlInit, nothing=False) is False:
             return
-        count = ctypes.c_uint()
-        if self._library.nvmlInit_v2() == 0 and self._library.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0:
-            self._before = set()
-            for index in range(count.value):
-                handle = ctypes.c_void_p()
-                if self._library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle)) == 0:
-                    self._before |= self._listed(handle) or set()
+        count = _said(pynvml.nvmlDeviceGetCount)
+        if count is not None:
+            handles = (_said(pynvml.nvmlDeviceGetHandleByIndex, index) for index in range(count))
+            self._before = {pid for handle in handles if handle is not None for pid in _listed(handle) or ()}
 
     def attach(self, pci_bus_id: str, own_pid: int) -> None:
         """Chooses the device, now that our context is on it."""
-        handle = ctypes.c_void_p()
-        if self._before is None:
-            return
-        if self._library.nvmlDeviceGetHandleByPciBusId_v2(pci_bus_id.encode(), ctypes.byref(handle)) != 0:
+        handle = None if self._before is None else _said(pynvml.nvmlDeviceGetHandleByPciBusId, pci_bus_id)
+        if handle is None or self._before is None:
             return
         self._handle = handle
-        now = self._listed(handle) or set()
+        now = _listed(handle) or set()
         appeared = now - self._before
         self._ours = {own_pid} & now or (appeared if len(appeared) == 1 else set())
 
-    def _listed(self, handle: Any) -> set[int] | None:
-        """Process ids, as the driver numbers them, with a compute context on the device."""
-        count = ctypes.c_uint(256)
-        entries = (_Process * 256)()
-        for name in ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"):
-            function = getattr(self._library, name, None)
-            if function is not None and function(handle, ctypes.byref(count), entries) == 0:
-                return {int(entry.pid) for entry in entries[: count.value]}
-        return None
-
     def conditions(self) -> Conditions:
         """The device's state now."""
-        seen = None if self._handle is None else self._listed(self._handle)
+        if self._handle is None:
+            return Conditions()
+        seen = _listed(self._handle)
         return Conditions(
-            sm_clock_mhz=self._integer("nvmlDeviceGetClockInfo", SM_CLOCK),
-            memory_clock_mhz=self._integer("nvmlDeviceGetClockInfo", MEMORY_CLOCK),
-            power_watts=self._watts("nvmlDeviceGetPowerUsage"),
-            power_limit_watts=self._watts("nvmlDeviceGetEnforcedPowerLimit"),
-            temperature_celsius=self._integer("nvmlDeviceGetTemperature", 0),
-            throttle=self._throttle(),
+            sm_clock_mhz=_said(pynvml.nvmlDeviceGetClockInfo, self._handle, pynvml.NVML_CLOCK_SM),
+            memory_clock_mhz=_said(pynvml.nvmlDeviceGetClockInfo, self._handle, pynvml.NVML_CLOCK_MEM),
+            power_watts=_watts(pynvml.nvmlDeviceGetPowerUsage, self._handle),
+            power_limit_watts=_watts(pynvml.nvmlDeviceGetEnforcedPowerLimit, self._handle),
+            temperature_celsius=_said(pynvml.nvmlDeviceGetTemperature, self._handle, pynvml.NVML_TEMPERATURE_GPU),
+            throttle=_throttle(self._handle),
             foreign_processes=None if seen is None else len(seen - self._ours),
         )
 
     def driver_version(self) -> str:
-        """The driver's version, empty when NVML is missing."""
-        text = ctypes.create_string_buffer(96)
-        with contextlib.suppress(AttributeError):
-            if self._library is not None and self._library.nvmlSystemGetDriverVersion(text, 96) == 0:
-                return text.value.decode()
-        return ""
+        """The driver's version, empty when it is not known."""
+        return "" if self._before is None else str(_said(pynvml.nvmlSystemGetDriverVersion, nothing=""))
 
-    def _throttle(self) -> tuple[str, ...]:
-        bits = ctypes.c_ulonglong()
-        function = getattr(self._library, "nvmlDeviceGetCurrentClocksThrottleReasons", None)
-        if self._handle is None or function is None or function(self._handle, ctypes.byref(bits)) != 0:
-            return ()
-        return tuple(word for bit, word in THROTTLE.items() if bits.value & bit)
 
-    def _integer(self, name: str, *arguments: int) -> int | None:
-        value = ctypes.c_uint()
-        function = getattr(self._library, name, None)
-        if self._handle is None or function is None:
-            return None
-        return int(value.value) if function(self._handle, *arguments, ctypes.byref(value)) == 0 else None
+def _said(function: Callable[..., Any], *arguments: Any, nothing: Any = None) -> Any:
+    """What NVML answers; ``nothing`` where the driver's library or the device does not have it."""
+    try:
+        return function(*arguments)
+    except pynvml.NVMLError:
+        return nothing
 
-    def _watts(self, name: str) -> float | None:
-        milliwatts = self._integer(name)
-        return None if milliwatts is None else milliwatts / 1000
+
+def _known(names: tuple[str, ...]) -> list[Callable[..., Any]]:
+    """Those of the functions that these bindings have: each version of them knows its own."""
+    return [getattr(pynvml, name) for name in names if hasattr(pynvml, name)]
+
+
+def _listed(handle: Any) -> set[int] | None:
+    """Process ids, as the driver numbers them, with a compute context on the device."""
+    for function in _known(PROCESSES):
+        entries = _said(function, handle)
+        if entries is not None:
+            return {int(entry.pid) for entry in entries}
+    return None
+
+
+def _watts(function: Callable[..., Any], handle: Any) -> float | None:
+    milliwatts = _said(function, handle)
+    return None if milliwatts is None else milliwatts / 1000
+
+
+def _throttle(handle: Any) -> tuple[str, ...]:
+    for function in _known(EVENTS):
+        bits = _said(function, handle)
+        if bits is not None:
+            return tuple(word for bit, word in THROTTLE.items() if bits & bit)
+    return ()

@@ -116,12 +116,13 @@ NVML = """
 #include <string.h>
 typedef struct { unsigned pid; unsigned long long used; unsigned gi, ci; } process;
 static int asked;
-int nvmlInit_v2(void) { return 0; }
+int nvmlInitWithFlags(unsigned flags) { (void)flags; return 0; }
 int nvmlDeviceGetCount_v2(unsigned* n) { *n = 1; return 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void** h) { *h = (void*)1; return (int)i; }
 int nvmlDeviceGetHandleByPciBusId_v2(const char* id, void** h) { *h = (void*)2; return strcmp(id, "00000000:81:00.0"); }
 int nvmlDeviceGetComputeRunningProcesses_v3(void* h, unsigned* n, process* p) {
   (void)h;
+  if (!p) { *n = 3; return 7; }     /* NVML_ERROR_INSUFFICIENT_SIZE: the caller learns how many there are */
   *n = 0;
   p[(*n)++].pid = 70;               /* a neighbour from the start */
   if (asked) p[(*n)++].pid = 4242;  /* our own process, under the driver's number */
@@ -158,6 +159,21 @@ def test_the_drivers_own_words_are_read_through_nvml(tmp_path: Path) -> None:
     }
     run = subprocess.run([sys.executable, "-c", READ], env=environment, capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == ["1980 3201 512.5 None 61", "('power_cap',) 1 2 580.1"]
+
+
+@pytest.mark.parametrize("missing", ["package", "driver"])
+def test_a_machine_without_nvml_measures_without_its_words(tmp_path: Path, missing: str) -> None:
+    block = 'import sys; sys.modules["pynvml"] = None\n' if missing == "package" else ""
+    if missing == "driver":
+        (tmp_path / "libnvidia-ml.so.1").write_bytes(b"no library")
+    environment = {
+        **os.environ,
+        "LD_LIBRARY_PATH": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    command = [sys.executable, "-c", block + READ]
+    run = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == ["None None None None None", "() None None "]
 
 
 def test_an_npu_that_is_not_there_is_named(tmp_path: Path) -> None:
