@@ -14,12 +14,13 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, v
 
 import structlog
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from warpwright.tuning.children import Cancelled, Refused, Reply, Returned
 
-__all__ = ["carrier", "configure", "ended", "flush", "note", "span", "trace_id", "traceparent"]
+__all__ = ["carrier", "configure", "ended", "flush", "note", "span", "trace_id", "trace_id_in", "traceparent"]
 
 log = structlog.get_logger(__name__)
 
@@ -96,6 +97,12 @@ def note(**attributes: str | int) -> None:
 def trace_id() -> str:
     """The present trace's id as it stands in log lines, 32 hex digits; empty when nothing is traced."""
     context = trace.get_current_span().get_span_context()
+    return trace.format_trace_id(context.trace_id) if context.is_valid else ""
+
+
+def trace_id_in(traceparent: str) -> str:
+    """The trace id that a W3C ``traceparent`` names, 32 hex digits; empty when it is not valid."""
+    context = trace.get_current_span(_W3C.extract({"traceparent": traceparent}, Context())).get_span_context()
     return trace.format_trace_id(context.trace_id) if context.is_valid else ""
 
 

@@ -51,6 +51,9 @@ def test_a_requests_trace_is_in_every_line_that_it_causes(tmp_path: Path, capfd:
     [
         (f"00-{TRACE}-b7ad6b7169203331-01", True),
         (f"cc-{TRACE}-b7ad6b7169203331-00", True),
+        (f"cc-{TRACE}-b7ad6b7169203331-00-what-later-versions-add", True),
+        (f"00-{TRACE}-b7ad6b7169203331", False),
+        (f"00-{TRACE}\xe9-b7ad6b7169203331-01", False),
         (f"ff-{TRACE}-b7ad6b7169203331-01", False),
         (f"00-{'0' * 32}-b7ad6b7169203331-01", False),
         (f"00-{TRACE}-{'0' * 16}-01", False),
@@ -60,7 +63,7 @@ def test_a_requests_trace_is_in_every_line_that_it_causes(tmp_path: Path, capfd:
     ],
 )
 def test_a_traceparent_is_taken_when_it_is_valid(header: str, taken: bool) -> None:
-    trace = _trace_of({b"traceparent": header.encode()})
+    trace = _trace_of({b"traceparent": header.encode("latin-1")})
     assert (trace == TRACE) is taken
     assert len(trace) == 32
     assert trace != "0" * 32
