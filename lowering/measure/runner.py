@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 from warpwright.lowering.compile.result import Argument, CompiledKernel
@@ -12,7 +13,7 @@ from warpwright.lowering.measure.check import CheckReport, check, compare_output
 from warpwright.lowering.measure.device import Conditions, Device, LaunchFailed, Loaded
 from warpwright.lowering.measure.protocol import Protocol
 from warpwright.lowering.measure.result import Measured, Rounds
-from warpwright.lowering.measure.statistics import Summary, median, summary
+from warpwright.lowering.measure.statistics import Summary, summary
 from warpwright.lowering.outcome import Outcome, OutcomeKind
 
 __all__ = ["Job", "OtherSize", "measure", "rounds"]

@@ -3,8 +3,11 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
-__all__ = ["Summary", "Verdict", "finalists", "median", "quantile", "summary", "verdict"]
+import numpy
+
+__all__ = ["Summary", "Verdict", "finalists", "quantile", "summary", "verdict"]
 
 TIE_SPREADS = 2.0
 """A lead of fewer of its own spreads is no lead: five equal candidates with 5 % noise then tie in every one of twenty jobs."""
@@ -41,31 +44,19 @@ class Verdict:
 
 def quantile(values: Sequence[float], q: float) -> float:
     """The q-quantile by linear interpolation; ``ValueError`` for no values."""
-    if not values:
-        raise ValueError("no values")
-    ordered = sorted(values)
-    position = q * (len(ordered) - 1)
-    low = int(position)
-    high = min(low + 1, len(ordered) - 1)
-    if ordered[low] == ordered[high]:
-        return float(ordered[low])
-    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
-
-
-def median(values: Sequence[float]) -> float:
-    """The median."""
-    return quantile(values, 0.5)
+    return _quantiles(values, q)[0]
 
 
 def summary(times: Sequence[float]) -> Summary:
     """Summary of at least one time."""
+    tenth, quarter, three_quarters, nine_tenths = _quantiles(times, 0.1, 0.25, 0.75, 0.9)
     return Summary(
         count=len(times),
-        median_ns=median(times),
-        spread_ns=(quantile(times, 0.75) - quantile(times, 0.25)) / 2,
+        median_ns=float(median(times)),
+        spread_ns=(three_quarters - quarter) / 2,
         minimum_ns=float(min(times)),
-        p10_ns=quantile(times, 0.1),
-        p90_ns=quantile(times, 0.9),
+        p10_ns=tenth,
+        p90_ns=nine_tenths,
     )
 
 
@@ -117,5 +108,13 @@ def _relative(rounds: Mapping[str, Sequence[float]]) -> dict[str, float]:
 def _ties(first: Sequence[float], other: Sequence[float], tie_margin: float) -> bool:
     ratios = [theirs / ours for ours, theirs in zip(first, other, strict=False)]
     won = sum(ratio <= 1 for ratio in ratios)
-    spread = (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / 2
+    quarter, three_quarters = _quantiles(ratios, 0.25, 0.75)
+    spread = (three_quarters - quarter) / 2
     return median(ratios) - 1 < max(tie_margin, TIE_SPREADS * spread) or won >= TIE_SHARE * len(ratios)
+
+
+def _quantiles(values: Sequence[float], *shares: float) -> list[float]:
+    """numpy's, since those of the standard library do not stay between equal values when they round."""
+    if not values:
+        raise ValueError("no values")
+    return [float(found) for found in numpy.quantile(values, shares)]

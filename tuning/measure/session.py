@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from warpwright.lowering.compile.result import CompiledKernel
@@ -16,7 +17,7 @@ from warpwright.lowering.measure.lease import DeviceBusy, DeviceLease
 from warpwright.lowering.measure.protocol import GPU_1, Protocol
 from warpwright.lowering.measure.result import Measured, Rounds, from_document
 from warpwright.lowering.measure.runner import Job
-from warpwright.lowering.measure.statistics import Verdict, finalists, median, verdict
+from warpwright.lowering.measure.statistics import Verdict, finalists, verdict
 from warpwright.lowering.outcome import Outcome, OutcomeKind, of_reply
 from warpwright.tuning.children import ChildPool, Limits, Raised, Refused, Reply, Returned
 

@@ -159,8 +159,8 @@ def _described(session: ReadSession, miss: Miss) -> Miss:
 
 
 def _misses(job: Job, rows: Sequence[_Timed]) -> list[Miss]:
-    ratios = sorted(row.measured_ns / row.forecast_ns for row in rows if row.forecast_ns)
-    median = (ratios[len(ratios) // 2] if ratios else 1.0) or 1.0
+    ratios = [row.measured_ns / row.forecast_ns for row in rows if row.forecast_ns]
+    typical = (median(ratios) if ratios else 1.0) or 1.0
     return [
         Miss(
             job=job.id,
@@ -170,10 +170,10 @@ def _misses(job: Job, rows: Sequence[_Timed]) -> list[Miss]:
             structure="",
             forecast_ns=row.forecast_ns,
             measured_ns=row.measured_ns,
-            ratio=row.measured_ns / row.forecast_ns / median,
+            ratio=row.measured_ns / row.forecast_ns / typical,
         )
         for row in rows
-        if row.measured_ns and row.forecast_ns and _far(row.measured_ns / row.forecast_ns / median)
+        if row.measured_ns and row.forecast_ns and _far(row.measured_ns / row.forecast_ns / typical)
     ]
 
 

@@ -1,13 +1,14 @@
 """Statistics of times as pure functions: order, scale and noise."""
 
 import random
+from statistics import median
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from warpwright.lowering.measure.protocol import GPU_1, PROTOCOLS
-from warpwright.lowering.measure.statistics import finalists, median, quantile, summary, verdict
+from warpwright.lowering.measure.statistics import finalists, quantile, summary, verdict
 
 TIMES = st.lists(st.floats(1.0, 1e9, allow_nan=False), min_size=1, max_size=40)
 NAMES = st.dictionaries(
