@@ -17,7 +17,7 @@ EXTRAS := kernels,cluster,postgres,telemetry,dev$(if $(shell command -v nvcc 2>/
 SOURCES := warpwright service tuning lowering solver migrations tests benchmarks examples
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-celery check format sizes serve openapi differential fuzz-ir fuzz-api chaos bench bench-service bench-solve bench-ranking clean
+.PHONY: help setup demo test test-long test-celery check format sizes client serve openapi differential fuzz-ir fuzz-api chaos bench bench-service bench-solve bench-ranking clean
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -59,6 +59,9 @@ format: setup ## Format the sources and fix what the linter can fix
 
 sizes: ## Print the size table of our modules
 	$(PYTHON) tests/unit/gates/module_sizes.py
+
+client: setup ## Derive the blocking client from the asynchronous one
+	$(PY) -m tests.unit.gates.synchronous_client
 
 serve: setup ## Start the service and the dashboard on http://127.0.0.1:8753
 	$(BIN)/warpwright serve

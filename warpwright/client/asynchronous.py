@@ -1,8 +1,8 @@
-"""The client for asyncio programs."""
+"""The client for asyncio programs. ``synchronous.py`` is derived from this module: run ``make client`` after a change."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -86,6 +86,16 @@ class AsyncClient:
             await asyncio.sleep(delay)
             attempt += 1
 
+    async def _items(self, page_after: Callable[[str | None], Call[Page[T]]]) -> AsyncIterator[T]:
+        """Everything on all pages, each page asked for when it is reached."""
+        cursor: str | None = None
+        while True:
+            page = await self.send(page_after(cursor))
+            for item in page.items:
+                yield item
+            if (cursor := page.next) is None:
+                return
+
     async def submit(self, submission: JobSubmission, *, key: str | None = None) -> JobView:
         """Asks for a tuning; the same ``key`` gives the same job, however often it is sent."""
         return await self.send(calls.submit_job(submission, key))
@@ -94,15 +104,9 @@ class AsyncClient:
         """A job, when it has ended or ``wait`` seconds are over."""
         return await self.send(calls.job(job_id, wait))
 
-    async def jobs(self, **filters: Any) -> AsyncIterator[JobSummary]:
+    def jobs(self, **filters: Any) -> AsyncIterator[JobSummary]:
         """All jobs that the filters let through, newest first, page by page."""
-        cursor: str | None = None
-        while True:
-            page = await self.send(calls.jobs({**filters, "cursor": cursor}))
-            for item in page.items:
-                yield item
-            if (cursor := page.next) is None:
-                return
+        return self._items(lambda cursor: calls.jobs({**filters, "cursor": cursor}))
 
     async def wait(self, job_id: str, *, seconds: float | None = None) -> JobView:
         """The job when it has ended, or after ``seconds`` as it is then."""
@@ -137,25 +141,13 @@ class AsyncClient:
         """One status for all lines of a batch: counts, progress, estimate."""
         return await self.send(calls.batch(batch_id))
 
-    async def batches(self) -> AsyncIterator[BatchSummary]:
+    def batches(self) -> AsyncIterator[BatchSummary]:
         """All batches, newest first."""
-        cursor: str | None = None
-        while True:
-            page = await self.send(calls.batches(cursor))
-            for item in page.items:
-                yield item
-            if (cursor := page.next) is None:
-                return
+        return self._items(calls.batches)
 
-    async def tokens(self) -> AsyncIterator[TokenView]:
+    def tokens(self) -> AsyncIterator[TokenView]:
         """All access tokens, without their secrets."""
-        cursor: str | None = None
-        while True:
-            page = await self.send(calls.tokens(cursor))
-            for item in page.items:
-                yield item
-            if (cursor := page.next) is None:
-                return
+        return self._items(calls.tokens)
 
     async def create_token(self, request: TokenRequest) -> NewToken:
         """Makes an access token; its secret is in this answer only."""
@@ -169,15 +161,9 @@ class AsyncClient:
         """One candidate of a job."""
         return await self.send(calls.candidate(job_id, candidate_id))
 
-    async def batch_items(self, batch_id: str) -> AsyncIterator[ItemView]:
+    def batch_items(self, batch_id: str) -> AsyncIterator[ItemView]:
         """The lines of a batch and their jobs or problems."""
-        cursor: str | None = None
-        while True:
-            page = await self.send(calls.batch_items(batch_id, cursor))
-            for item in page.items:
-                yield item
-            if (cursor := page.next) is None:
-                return
+        return self._items(lambda cursor: calls.batch_items(batch_id, cursor))
 
     async def batch_results(self, batch_id: str, shape: str = "jsonl") -> bytes:
         """The answers so far, a line for each line of the batch: ``jsonl`` or ``csv``."""
@@ -226,29 +212,17 @@ class AsyncClient:
         """The best stored result of a kernel on a device, or why there is none."""
         return await self.send(calls.lookup(request))
 
-    async def results(self, **filters: Any) -> AsyncIterator[ResultView]:
+    def results(self, **filters: Any) -> AsyncIterator[ResultView]:
         """All stored results that the filters let through."""
-        cursor: str | None = None
-        while True:
-            page = await self.send(calls.results({**filters, "cursor": cursor}))
-            for item in page.items:
-                yield item
-            if (cursor := page.next) is None:
-                return
+        return self._items(lambda cursor: calls.results({**filters, "cursor": cursor}))
 
     async def solve(self, request: SolveRequest) -> SolveAnswer:
         """One schedule with its proof, or the constraint families that clash; nothing is built or stored."""
         return await self.send(calls.solve(request))
 
-    async def candidates(self, job_id: str) -> AsyncIterator[CandidateView]:
+    def candidates(self, job_id: str) -> AsyncIterator[CandidateView]:
         """All candidates of a job that have ended."""
-        cursor: str | None = None
-        while True:
-            page = await self.send(calls.candidates(job_id, cursor))
-            for item in page.items:
-                yield item
-            if (cursor := page.next) is None:
-                return
+        return self._items(lambda cursor: calls.candidates(job_id, cursor))
 
     async def artifact(self, digest: str) -> bytes:
         """The bytes behind a digest, checked against it."""
@@ -258,29 +232,17 @@ class AsyncClient:
         """A job's page as one self-contained HTML file."""
         return await self.send(calls.report(job_id))
 
-    async def profiles(self) -> AsyncIterator[ProfileSummary]:
+    def profiles(self) -> AsyncIterator[ProfileSummary]:
         """All hardware profiles of the server."""
-        cursor: str | None = None
-        while True:
-            page = await self.send(calls.profiles(cursor))
-            for item in page.items:
-                yield item
-            if (cursor := page.next) is None:
-                return
+        return self._items(calls.profiles)
 
     async def profile(self, name: str) -> ProfileView:
         """A hardware profile with every number."""
         return await self.send(calls.profile(name))
 
-    async def workers(self) -> AsyncIterator[WorkerView]:
+    def workers(self) -> AsyncIterator[WorkerView]:
         """All workers that ever reported, those that fell silent included."""
-        cursor: str | None = None
-        while True:
-            page = await self.send(calls.workers(cursor))
-            for item in page.items:
-                yield item
-            if (cursor := page.next) is None:
-                return
+        return self._items(calls.workers)
 
     async def drain(self, worker: str, *, on: bool = True) -> WorkerView:
         """Lets a worker end what it does and take nothing new; ``on=False`` takes that back."""

@@ -1,7 +1,7 @@
-"""The blocking client."""
+"""The blocking client, derived from ``asynchronous.py``: change that one, then run ``make client``."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -85,6 +85,15 @@ class Client:
             time.sleep(delay)
             attempt += 1
 
+    def _items(self, page_after: Callable[[str | None], Call[Page[T]]]) -> Iterator[T]:
+        """Everything on all pages, each page asked for when it is reached."""
+        cursor: str | None = None
+        while True:
+            page = self.send(page_after(cursor))
+            yield from page.items
+            if (cursor := page.next) is None:
+                return
+
     def submit(self, submission: JobSubmission, *, key: str | None = None) -> JobView:
         """Asks for a tuning; the same ``key`` gives the same job, however often it is sent."""
         return self.send(calls.submit_job(submission, key))
@@ -95,12 +104,7 @@ class Client:
 
     def jobs(self, **filters: Any) -> Iterator[JobSummary]:
         """All jobs that the filters let through, newest first, page by page."""
-        cursor: str | None = None
-        while True:
-            page = self.send(calls.jobs({**filters, "cursor": cursor}))
-            yield from page.items
-            if (cursor := page.next) is None:
-                return
+        return self._items(lambda cursor: calls.jobs({**filters, "cursor": cursor}))
 
     def wait(self, job_id: str, *, seconds: float | None = None) -> JobView:
         """The job when it has ended, or after ``seconds`` as it is then."""
@@ -137,21 +141,11 @@ class Client:
 
     def batches(self) -> Iterator[BatchSummary]:
         """All batches, newest first."""
-        cursor: str | None = None
-        while True:
-            page = self.send(calls.batches(cursor))
-            yield from page.items
-            if (cursor := page.next) is None:
-                return
+        return self._items(calls.batches)
 
     def tokens(self) -> Iterator[TokenView]:
         """All access tokens, without their secrets."""
-        cursor: str | None = None
-        while True:
-            page = self.send(calls.tokens(cursor))
-            yield from page.items
-            if (cursor := page.next) is None:
-                return
+        return self._items(calls.tokens)
 
     def create_token(self, request: TokenRequest) -> NewToken:
         """Makes an access token; its secret is in this answer only."""
@@ -167,12 +161,7 @@ class Client:
 
     def batch_items(self, batch_id: str) -> Iterator[ItemView]:
         """The lines of a batch and their jobs or problems."""
-        cursor: str | None = None
-        while True:
-            page = self.send(calls.batch_items(batch_id, cursor))
-            yield from page.items
-            if (cursor := page.next) is None:
-                return
+        return self._items(lambda cursor: calls.batch_items(batch_id, cursor))
 
     def batch_results(self, batch_id: str, shape: str = "jsonl") -> bytes:
         """The answers so far, a line for each line of the batch: ``jsonl`` or ``csv``."""
@@ -223,12 +212,7 @@ class Client:
 
     def results(self, **filters: Any) -> Iterator[ResultView]:
         """All stored results that the filters let through."""
-        cursor: str | None = None
-        while True:
-            page = self.send(calls.results({**filters, "cursor": cursor}))
-            yield from page.items
-            if (cursor := page.next) is None:
-                return
+        return self._items(lambda cursor: calls.results({**filters, "cursor": cursor}))
 
     def solve(self, request: SolveRequest) -> SolveAnswer:
         """One schedule with its proof, or the constraint families that clash; nothing is built or stored."""
@@ -236,12 +220,7 @@ class Client:
 
     def candidates(self, job_id: str) -> Iterator[CandidateView]:
         """All candidates of a job that have ended."""
-        cursor: str | None = None
-        while True:
-            page = self.send(calls.candidates(job_id, cursor))
-            yield from page.items
-            if (cursor := page.next) is None:
-                return
+        return self._items(lambda cursor: calls.candidates(job_id, cursor))
 
     def artifact(self, digest: str) -> bytes:
         """The bytes behind a digest, checked against it."""
@@ -253,12 +232,7 @@ class Client:
 
     def profiles(self) -> Iterator[ProfileSummary]:
         """All hardware profiles of the server."""
-        cursor: str | None = None
-        while True:
-            page = self.send(calls.profiles(cursor))
-            yield from page.items
-            if (cursor := page.next) is None:
-                return
+        return self._items(calls.profiles)
 
     def profile(self, name: str) -> ProfileView:
         """A hardware profile with every number."""
@@ -266,12 +240,7 @@ class Client:
 
     def workers(self) -> Iterator[WorkerView]:
         """All workers that ever reported, those that fell silent included."""
-        cursor: str | None = None
-        while True:
-            page = self.send(calls.workers(cursor))
-            yield from page.items
-            if (cursor := page.next) is None:
-                return
+        return self._items(calls.workers)
 
     def drain(self, worker: str, *, on: bool = True) -> WorkerView:
         """Lets a worker end what it does and take nothing new; ``on=False`` takes that back."""
