@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks.h200.building import Built, Workshop
@@ -21,7 +22,7 @@ from benchmarks.h200.measuring import floor_ns, simulated
 from benchmarks.h200.problems import PROBLEMS
 from warpwright.lowering.compile import CompiledKernel
 from warpwright.lowering.measure import Job
-from warpwright.lowering.measure.statistics import median, quantile
+from warpwright.lowering.measure.statistics import quantile
 from warpwright.solver.profiles import load_profile
 from warpwright.tuning.measure import MeasureReport, measure_all
 
