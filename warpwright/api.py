@@ -14,7 +14,7 @@ from warpwright.service.jobs.schemas import EventView
 from warpwright.solver.domain import HardwareProfile, Pins, Verdict
 from warpwright.solver.profiles import load_profile
 from warpwright.solving import solve_kernel
-from warpwright.tuning import Effort
+from warpwright.tuning.request import Effort
 from warpwright.tuning.toolchain import Stop
 
 __all__ = ["solve", "tune"]

@@ -14,7 +14,7 @@ from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
 from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
 from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import ReadCaller
-from warpwright.tuning import CandidateKind, Outcome
+from warpwright.tuning.result import CandidateKind, Outcome
 
 router = APIRouter(prefix="/v1/jobs/{job_id}/candidates", tags=["candidates"], route_class=StrictRoute)
 

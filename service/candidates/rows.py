@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from warpwright.service.db.models import Candidate
 from warpwright.solver.domain import Certificate, Fingerprint, Schedule, dump, load
-from warpwright.tuning import CandidateKind, CandidateRecord, Failure, Outcome, Product
+from warpwright.tuning.result import CandidateKind, CandidateRecord, Failure, Outcome, Product
 
 __all__ = ["apply", "fingerprint_columns", "finite", "record_of"]
 

@@ -12,7 +12,7 @@ from warpwright.service.db import Database, ReadSession
 from warpwright.service.db.base import now
 from warpwright.service.db.models import Job, Worker
 from warpwright.service.jobs.states import JobState
-from warpwright.tuning import CandidateEnded, Event, PhaseEntered
+from warpwright.tuning.events import CandidateEnded, Event, PhaseEntered
 
 __all__ = ["ALIVE", "LOOKUPS", "EventCounter", "JobGauges"]
 

@@ -16,16 +16,8 @@ from warpwright.service.jobs import repository
 from warpwright.service.jobs.claims import Claim, held
 from warpwright.service.jobs.states import JobState
 from warpwright.service.kernels import repository as kernel_rows
-from warpwright.tuning import (
-    CandidateEnded,
-    CandidateRecord,
-    Event,
-    PhaseEntered,
-    Proposed,
-    StepStarted,
-    VariantRead,
-    VariantReport,
-)
+from warpwright.tuning.events import CandidateEnded, Event, PhaseEntered, Proposed, StepStarted, VariantRead
+from warpwright.tuning.result import CandidateRecord, VariantReport
 from warpwright.tuning.toolchain import Identity
 
 __all__ = ["Recorder"]

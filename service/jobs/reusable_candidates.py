@@ -8,7 +8,7 @@ from warpwright.service.candidates.rows import record_of
 from warpwright.service.db import Database, ReadSession
 from warpwright.service.db.models import Candidate
 from warpwright.service.errors import Gone, NotFound
-from warpwright.tuning import CandidateRecord, Outcome, Product
+from warpwright.tuning.result import CandidateRecord, Outcome, Product
 from warpwright.tuning.toolchain import Identity
 
 __all__ = ["KnownCandidates"]

@@ -10,7 +10,7 @@ from warpwright.service.build_options import BuildOptionNames
 from warpwright.service.candidates.schemas import CandidateSummary
 from warpwright.service.jobs.states import JobState
 from warpwright.service.strict_types import Flag, Real, Whole, exactly_one
-from warpwright.tuning import Effort
+from warpwright.tuning.request import Effort
 
 __all__ = [
     "AttemptView",

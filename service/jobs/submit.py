@@ -27,7 +27,8 @@ from warpwright.service.profiles import repository as profile_rows
 from warpwright.service.profiles import service as profiles
 from warpwright.solver.domain import HardwareProfile, NotApplicable, Pins, digest_text, dump, load
 from warpwright.solver.profiles import builtin_profiles
-from warpwright.tuning import TuneBudget, telemetry
+from warpwright.tuning import telemetry
+from warpwright.tuning.request import TuneBudget
 
 __all__ = ["Prepared", "Submitted", "prepare", "store", "submit"]
 

@@ -19,8 +19,8 @@ from warpwright.service.jobs.schemas import (
     RejectedView,
     VariantView,
 )
-from warpwright.tuning import CandidateKind
 from warpwright.tuning.ranking import best_of
+from warpwright.tuning.result import CandidateKind
 
 __all__ = ["event_view", "summaries", "view"]
 

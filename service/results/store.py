@@ -12,8 +12,8 @@ from warpwright.service.db.base import now
 from warpwright.service.db.models import Candidate, Job
 from warpwright.service.results import repository
 from warpwright.solver.domain import Fingerprint, digest_text
-from warpwright.tuning import CandidateRecord, Outcome
 from warpwright.tuning.ranking import best_of
+from warpwright.tuning.result import CandidateRecord, Outcome
 from warpwright.tuning.toolchain import Identity
 
 __all__ = ["SCHEMA", "answer_of", "family_hash", "remember"]

@@ -9,7 +9,7 @@ from warpwright.service.kernels.service import check_size
 from warpwright.service.profiles import service as profiles
 from warpwright.service.solve.schemas import SolveAnswer, SolveRequest
 from warpwright.solver.domain import HardwareProfile, Infeasible, Pins, Unknown, Verdict, dump, load
-from warpwright.tuning import Outcome
+from warpwright.tuning.result import Outcome
 from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
 
 __all__ = ["solve"]

@@ -18,7 +18,7 @@ from warpwright.output import write_result
 from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
 from warpwright.solver.domain.errors import WarpwrightError
-from warpwright.tuning import Effort
+from warpwright.tuning.request import Effort
 from warpwright.tuning.toolchain import Stop
 
 LOCAL_POLL_SECONDS = 0.3

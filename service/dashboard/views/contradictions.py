@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from warpwright.service.db import ReadSession
 from warpwright.service.db.models import Candidate, Job
-from warpwright.tuning import BASELINES
+from warpwright.tuning.result import BASELINES
 from warpwright.tuning.verify_baselines import VERDICT
 
 __all__ = ["Case", "Contradiction", "Judged", "false_feasible", "false_infeasible"]

@@ -9,7 +9,7 @@ from sqlalchemy import or_, select
 from warpwright.service.db import ReadSession
 from warpwright.service.db.models import Candidate, Job, Profile
 from warpwright.service.jobs.states import ACTIVE
-from warpwright.tuning import BASELINES
+from warpwright.tuning.result import BASELINES
 
 __all__ = ["JobRow", "job_rows"]
 

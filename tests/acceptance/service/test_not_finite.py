@@ -14,7 +14,7 @@ from tests.acceptance.service.jobs_over_http import candidates, finished
 from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.service.testing.running import RunningService
 from warpwright.solver.domain import HardwareProfile
-from warpwright.tuning import CandidateKind
+from warpwright.tuning.result import CandidateKind
 from warpwright.tuning.toolchain import BuiltCandidate, Measurement, Patience, StepFailed
 
 NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf, "negative": -1.0}

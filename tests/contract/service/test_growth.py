@@ -14,7 +14,8 @@ from warpwright.service.db.base import now
 from warpwright.service.db.models import Candidate, Job
 from warpwright.service.jobs.claims import claim
 from warpwright.service.jobs.recorder import Recorder
-from warpwright.tuning import CandidateEnded, CandidateKind, CandidateRecord, Outcome
+from warpwright.tuning.events import CandidateEnded
+from warpwright.tuning.result import CandidateKind, CandidateRecord, Outcome
 from warpwright.tuning.toolchain import Identity
 
 MANY = 10_000

@@ -20,7 +20,7 @@ from warpwright.service.jobs.schemas import EventView
 from warpwright.service.settings import Settings
 from warpwright.solver.domain import HardwareProfile, WarpwrightError
 from warpwright.solver.profiles import load_profile
-from warpwright.tuning import Failure, Outcome
+from warpwright.tuning.result import Failure, Outcome
 from warpwright.tuning.testing.toolchain import StandInToolchain, stand_in_ir
 from warpwright.tuning.toolchain import KernelRead, Patience, StepFailed, Stop
 

@@ -9,10 +9,10 @@ import pytest
 from tests import kernels
 from warpwright.solver.domain import Feasible, GraphError, Pins, dump
 from warpwright.solver.profiles import load_profile
-from warpwright.tuning import Outcome
 from warpwright.tuning.children import Limits, Refused, Reply, TimedOut
 from warpwright.tuning.children.process import OnEvent
 from warpwright.tuning.partial_answer import keep, kept
+from warpwright.tuning.result import Outcome
 from warpwright.tuning.solver_tasks import propose_warp, solve_warp
 from warpwright.tuning.supervised_toolchain import ChildToolchain
 from warpwright.tuning.task_runner import TaskAnswer

@@ -16,11 +16,13 @@ from warpwright.lowering.outcome import OutcomeKind
 from warpwright.lowering.testing.device import MAGIC, simulated_kernel
 from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.solver.profiles import builtin_profile
-from warpwright.tuning import CandidateKind, CandidateRecord, Outcome, Product, TuneBudget, TuneRequest, Variant, tune
 from warpwright.tuning.children import Limits, Returned
 from warpwright.tuning.measure.devices import Device, told_outcomes
 from warpwright.tuning.measure.session import MeasureReport
 from warpwright.tuning.measure.worker_session import measure_session
+from warpwright.tuning.orchestrate import tune
+from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
+from warpwright.tuning.result import CandidateKind, CandidateRecord, Outcome, Product
 from warpwright.tuning.task_runner import TaskAnswer
 from warpwright.tuning.task_runners.farm import FarmDevices
 from warpwright.tuning.testing.on_runner import SIMULATED

@@ -9,22 +9,11 @@ from benchmarks.kernels.graphs import gemm_graph
 from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.solver.domain import ForeignCode, HardwareProfile, Violation
 from warpwright.solver.profiles import builtin_profile
-from warpwright.tuning import (
-    CandidateEnded,
-    CandidateKind,
-    CandidateRecord,
-    Ending,
-    Event,
-    Outcome,
-    Phase,
-    PhaseEntered,
-    TuneBudget,
-    TuneRequest,
-    TuneResult,
-    Variant,
-    tune,
-)
+from warpwright.tuning.events import CandidateEnded, Event, Phase, PhaseEntered
+from warpwright.tuning.orchestrate import tune
 from warpwright.tuning.ranking import best_of, ranked, tied_with_best
+from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
+from warpwright.tuning.result import CandidateKind, CandidateRecord, Ending, Outcome, TuneResult
 from warpwright.tuning.toolchain import KernelRead, Stop
 
 
