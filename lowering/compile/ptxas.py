@@ -18,8 +18,10 @@ from warpwright.lowering.outcome import Outcome, OutcomeKind
 __all__ = ["DETAILS", "architecture", "details", "failure", "parse"]
 
 DETAILS = {
+    "C7504": "register_request_ignored",
     "C7507": "register_request_ignored",
     "C7508": "register_request_ignored",
+    "C7509": "wgmma_serialized",
     "C7510": "wgmma_serialized",
     "C7511": "wgmma_serialized",
     "C7512": "wgmma_serialized",
@@ -27,6 +29,11 @@ DETAILS = {
     "C7602": "instruction_needs_registers",
 }
 """Numbered messages and what they mean for a schedule."""
+TEXTS = (
+    (re.compile(r"setmaxnreg\W.*\bignored\b", re.IGNORECASE), "register_request_ignored"),
+    (re.compile(r"wgmma\b.*\bserialized\b", re.IGNORECASE), "wgmma_serialized"),
+)
+"""The same by text, for numbers that other versions of the assembler give to the same faults."""
 
 _MESSAGE = re.compile(r"\((C\d{4})\)\s*(.+)")
 _USED = re.compile(r"Used (\d+) registers(?:, used (\d+) barriers)?(.*)")
@@ -67,7 +74,7 @@ def architecture(log: str) -> str | None:
 
 def details(report: PtxasReport) -> tuple[str, ...]:
     """Stable words for what the assembler warned about, spills included."""
-    words = [DETAILS[message.code] for message in report.messages if message.code in DETAILS]
+    words = [word for message in report.messages if (word := _word(message))]
     if report.spill_store_bytes or report.spill_load_bytes:
         words.append("spills")
     return tuple(dict.fromkeys(words))
@@ -75,8 +82,7 @@ def details(report: PtxasReport) -> tuple[str, ...]:
 
 def failure(log: str) -> Outcome:
     """The typed outcome of a compile that ended with an error."""
-    codes = [message.code for message in _messages(log)]
-    words = tuple(dict.fromkeys(DETAILS[code] for code in codes if code in DETAILS))
+    words = tuple(dict.fromkeys(word for message in _messages(log) if (word := _word(message))))
     if found := _INSUFFICIENT.search(log):
         have, need = int(found.group(1)), int(found.group(2))
         message = f"one instruction needs {need} registers a thread at launch, {have} are there"
@@ -87,6 +93,12 @@ def failure(log: str) -> Outcome:
         return Outcome(OutcomeKind.OVER_RESOURCE, message, words, "static shared bytes", need, have)
     errors = [match.group(1).strip() for line in log.splitlines() if (match := _ERROR.search(line))]
     return Outcome(OutcomeKind.COMPILE_FAILED, "; ".join(errors[:5])[:2000] or log[-500:], words)
+
+
+def _word(message: PtxasMessage) -> str:
+    """What a message means for a schedule; empty for one that says nothing of it."""
+    known = DETAILS.get(message.code, "")
+    return known or next((word for text, word in TEXTS if text.search(message.text)), "")
 
 
 def _messages(log: str) -> list[PtxasMessage]:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from warpwright.lowering.compile import ptxas
+from warpwright.lowering.compile.package_content import content_digest, package_identity
 from warpwright.lowering.compile.result import PtxasReport
 from warpwright.lowering.outcome import Outcome, OutcomeKind
 from warpwright.solver.domain.errors import WarpwrightError
@@ -97,24 +98,18 @@ def find_cuda(nvcc: str | None = None) -> CudaToolchain:
 
 @lru_cache(maxsize=8)
 def versions(nvcc: Path) -> dict[str, str]:
-    """Builds that a result depends on: TileLang, its FFI, our own lowering, nvcc's release line."""
+    """Builds that a result depends on: TileLang, its FFI, our own lowering, nvcc's release and build."""
     run = subprocess.run([str(nvcc), "--version"], capture_output=True, text=True, check=False, timeout=30)
-    release = [line.strip() for line in run.stdout.splitlines() if "release" in line]
-    return {**_packages(), "lowering": LOWERING, "nvcc": release[-1].rpartition(" ")[2] if release else "unknown"}
+    packages = {name: package_identity(name) for name in ("tilelang", "apache-tvm-ffi")}
+    return {**packages, "lowering": LOWERING, "nvcc": _build_of(nvcc, run.stdout)}
 
 
-def _packages() -> dict[str, str]:
-    found = {}
-    for name in ("tilelang", "apache-tvm-ffi"):
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = _unpacked(name)
-    return found
-
-
-def _unpacked(name: str) -> str:
-    return "unknown" if importlib.util.find_spec(name.replace("-", "_")) is None else "unpackaged"
+def _build_of(nvcc: Path, printed: str) -> str:
+    """Release and build as nvcc prints them; one that names no build is told by its own bytes."""
+    lines = [line.strip() for line in printed.splitlines()]
+    release = next((line.rpartition(" ")[2] for line in reversed(lines) if "release" in line), "unknown")
+    build = next((line.removeprefix("Build ").rpartition("/")[2] for line in lines if line.startswith("Build ")), "")
+    return f"{release} {build or content_digest(nvcc.parent, (nvcc.name,))}"
 
 
 def _candidates(nvcc: str | None) -> Sequence[Path]:

@@ -61,3 +61,31 @@ def test_other_failures_keep_their_words(log: str, words: tuple[str, ...], text:
 def test_no_report_is_none_not_zero() -> None:
     assert ptxas.parse("nothing to see") is None
     assert ptxas.parse(ASSEMBLER_LOGS["C7602"]) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "word"),
+    [
+        (
+            "C7504",
+            "Potential Performance Loss: 'setmaxnreg' ignored to handle extern calls.",
+            "register_request_ignored",
+        ),
+        ("C7508", "Potential Performance Loss: 'setmaxnreg' ignored; unable to determine.", "register_request_ignored"),
+        ("C7509", "Potential Performance Loss: wgmma.mma_async instructions are serialized.", "wgmma_serialized"),
+        ("C7510", "Potential Performance Loss: wgmma.mma_async instructions are serialized.", "wgmma_serialized"),
+        ("C7599", "Potential Performance Loss: 'setmaxnreg' ignored for a new reason.", "register_request_ignored"),
+        ("C7598", "Potential Performance Loss: wgmma.mma_async instructions are serialized again.", "wgmma_serialized"),
+    ],
+)
+def test_a_lost_request_has_its_reason_by_number_or_by_text(code: str, text: str, word: str) -> None:
+    report = ptxas.parse(f"ptxas info    : ({code}) {text}\n" + ASSEMBLER_LOGS["clean"])
+    assert report is not None
+    assert word in ptxas.details(report)
+
+
+def test_a_message_that_says_nothing_of_a_schedule_is_kept_without_a_reason() -> None:
+    report = ptxas.parse("ptxas info    : (C7597) Something else.\n" + ASSEMBLER_LOGS["clean"])
+    assert report is not None
+    assert [message.code for message in report.messages] == ["C7597"]
+    assert ptxas.details(report) == ()
