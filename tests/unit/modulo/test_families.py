@@ -100,8 +100,22 @@ def test_a_unit_with_two_instances_takes_two_at_once_and_not_three() -> None:
 
 
 def test_a_schedule_without_every_start_is_no_schedule() -> None:
-    found = verify(chain(), ModuloSchedule(3, {"load": 0}, {}))
-    assert [violation.rule for violation in found] == ["complete"]
+    (found,) = verify(chain(), ModuloSchedule(3, {"load": 0}, {}))
+    assert f"{found.family}/{found.rule}" == "schedule/complete"
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_every_issue_is_within_the_stages(shift: int) -> None:
+    """Three stages of 3 cycles: the chain fills them from the first cycle to the last."""
+    problem = chain(capacity=3, stages=3)
+    assert verify(problem, GOOD_CHAIN) == ()
+    moved = replace(GOOD_CHAIN, starts={op: start + shift for op, start in GOOD_CHAIN.starts.items()})
+    assert {f"{v.family}/{v.rule}" for v in verify(problem, moved)} == {"schedule/stages"}
+
+
+def test_the_replay_counts_registers_itself() -> None:
+    (found,) = replay(two_groups(registers=7), GOOD_GROUPS)
+    assert f"{found.family}/{found.rule}" == "registers/capacity"
 
 
 def test_explanations_name_numbers_and_holders() -> None:

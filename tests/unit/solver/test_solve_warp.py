@@ -13,7 +13,7 @@ from warpwright.solver.domain import dumps, loads
 from warpwright.solver.domain.kernel import KernelGraph
 from warpwright.solver.domain.pins import DepthPin, Pins, PipelinePin, PlacementPin, RolePin, StagePin
 from warpwright.solver.domain.schedule import OpRef, Sync, WarpSchedule
-from warpwright.solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
+from warpwright.solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown, Verdict, Violation
 from warpwright.solver.engines import Budget, Engine, EngineResult, EngineStatus
 from warpwright.solver.engines.model import Model
 from warpwright.solver.profiles import load_profile
@@ -223,10 +223,19 @@ def test_a_certificate_is_rechecked_without_an_engine() -> None:
         ("constraint_set", "older"),
     ):
         forged = replace(certificate, **{field: value})  # type: ignore[arg-type]  # one field by name
-        places = {violation.place for violation in verify_certificate(graph, H200, schedule, forged)}
-        assert field in places, field
+        found = verify_certificate(graph, H200, schedule, forged)
+        places = {violation.place for violation in found if violation.rule == "claim-differs"}
+        assert places == {field}
+        # An interval that is not true does not fit its bound either.
+        assert codes(found) - {"certificate/gap"} == {"certificate/claim-differs"}, field
     better = replace(certificate, lower_bound=replace(certificate.lower_bound, cycles=1023), gap_cycles=1)
-    assert {v.rule for v in verify_certificate(graph, H200, schedule, better)} == {"bound"}
+    assert codes(verify_certificate(graph, H200, schedule, better)) == {"certificate/bound"}
+    wider = replace(certificate, gap_cycles=certificate.gap_cycles + 1)
+    assert codes(verify_certificate(graph, H200, schedule, wider)) == {"certificate/gap"}
+
+
+def codes(found: Sequence[Violation]) -> set[str]:
+    return {f"{violation.family}/{violation.rule}" for violation in found}
 
 
 class Scripted:
