@@ -10,6 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.exc import OperationalError
 
 from warpwright.service import problems
+from warpwright.service.api_description import describe
 from warpwright.service.app_context import Context
 from warpwright.service.artifacts.endpoints import router as artifacts
 from warpwright.service.artifacts.retention import Retention
@@ -27,7 +28,6 @@ from warpwright.service.jobs.endpoints import router as jobs
 from warpwright.service.jobs.runner import Runner
 from warpwright.service.jobs.waiting import StreamCount
 from warpwright.service.logs import configure
-from warpwright.service.openapi import describe
 from warpwright.service.outer_middleware import Edge
 from warpwright.service.profiles.endpoints import router as profiles
 from warpwright.service.profiles.service import seed

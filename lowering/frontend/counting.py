@@ -10,7 +10,8 @@ from typing import Any
 
 from tilelang import tvm
 
-from warpwright.lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Node
+from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Node
+from warpwright.lowering.frontend.walk import Kernel
 
 __all__ = ["count_runs"]
 

@@ -10,8 +10,9 @@ from warpwright.lowering.frontend.counting import count_runs
 from warpwright.lowering.frontend.dependences import Apart, Item, dependences_of, summarise
 from warpwright.lowering.frontend.layouts import fragment_registers
 from warpwright.lowering.frontend.operations import OperationReader
+from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Metadata, Node
 from warpwright.lowering.frontend.storage import Storages
-from warpwright.lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Metadata, Node, leaves
+from warpwright.lowering.frontend.walk import Kernel, leaves
 from warpwright.solver.domain import (
     ROOT,
     Dependence,

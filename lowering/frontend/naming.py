@@ -5,14 +5,12 @@ Deterministic: ``copy_As``, ``gemm_acc``, ``fill_acc``, ``k`` for the loop over 
 """
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilelang import tvm
 
+from warpwright.lowering.frontend.statements import Leaf, Loop, Node
 from warpwright.solver.domain import ROOT, NotApplicable
-
-if TYPE_CHECKING:
-    from warpwright.lowering.frontend.walk import Leaf, Loop, Node
 
 __all__ = ["Namer", "region_buffer"]
 
@@ -23,14 +21,14 @@ OP_ID = "tl.ws_op_id"
 class Namer:
     """Hands out ids; knows those that the source already uses."""
 
-    def __init__(self, body: "list[Node]") -> None:
+    def __init__(self, body: list[Node]) -> None:
         self._taken = {ROOT}
         for existing in _existing_ids(body):
             if existing in self._taken:
                 raise NotApplicable(f"two statements carry the id {existing!r}", code="duplicate-id", place=existing)
             self._taken.add(existing)
 
-    def name(self, node: "Leaf | Loop") -> str:
+    def name(self, node: Leaf | Loop) -> str:
         """The id of the next node in source order."""
         existing = existing_id(node)
         if existing:
@@ -45,7 +43,7 @@ class Namer:
         return candidate
 
 
-def existing_id(node: "Node") -> str:
+def existing_id(node: Node) -> str:
     """The id that the source gave a statement, empty when it gave none."""
     wrapper = getattr(node, "wrapper", None)
     if wrapper is not None:
@@ -65,7 +63,7 @@ def region_buffer(argument: Any) -> Any:
     return argument.buffer if isinstance(argument, tirx.BufferLoad) else None
 
 
-def _existing_ids(nodes: "list[Node]") -> list[str]:
+def _existing_ids(nodes: list[Node]) -> list[str]:
     found: list[str] = []
     for node in nodes:
         existing = existing_id(node)

@@ -12,53 +12,16 @@ from tilelang import tvm
 
 from warpwright.lowering.frontend.naming import Namer
 from warpwright.lowering.frontend.operators import TILE_OPERATORS, operator_verdict
+from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Metadata, Node
 from warpwright.solver.domain import ROOT, NotApplicable
 
-__all__ = ["Guard", "Kernel", "Leaf", "Loop", "Metadata", "Node", "is_kernel_block", "leaves", "walk_kernel"]
+__all__ = ["Kernel", "is_kernel_block", "leaves", "walk_kernel"]
 
 tirx = tvm.tirx
 OP_ID = "tl.ws_op_id"
 PIPELINE_DEPTH = "tl.ws_pipeline_depth"
 DEFAULT_THREADS = 128
 """Threads of a ``T.Kernel`` without ``threads=`` on a device with threads (``tilelang.transform.DEFAULT_SIMT_THREADS``)."""
-
-
-@dataclass(slots=True)
-class Leaf:
-    """A statement that a role places as one step. ``wrapper`` is the ``T.ws_op`` around it, if the source had one."""
-
-    stmt: Any
-    wrapper: Any = None
-    id: str = ""
-
-
-@dataclass(slots=True)
-class Loop:
-    """A loop that roles enter: ``stmt`` is a ``For`` or a ``While``."""
-
-    stmt: Any
-    body: "list[Node]"
-    wrapper: Any = None
-    id: str = ""
-
-
-@dataclass(slots=True)
-class Guard:
-    """An ``if`` without ``else`` around statements."""
-
-    stmt: Any
-    body: "list[Node]"
-
-
-@dataclass(slots=True)
-class Metadata:
-    """An attribute statement that wraps the statements that follow it (``T.use_swizzle`` and the like)."""
-
-    stmt: Any
-    body: "list[Node]"
-
-
-Node = Leaf | Loop | Guard | Metadata
 
 
 @dataclass(slots=True)

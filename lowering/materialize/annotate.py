@@ -1,8 +1,7 @@
 """Writes ids and a schedule into a kernel's IR. Runs in child processes only: it builds TVM objects.
 
-The tree of :mod:`warpwright.lowering.frontend.walk` is folded back into statements, each with its ``tl.ws_op_id``: tile
-operators and
-loops carry it in their annotations, everything else and ``while`` loops get a ``T.ws_op`` wrapper (TileLang 0.1.15,
+The tree of :mod:`warpwright.lowering.frontend.statements` is folded back into statements, each with its ``tl.ws_op_id``: tile
+operators and loops carry it in their annotations, everything else and ``while`` loops get a ``T.ws_op`` wrapper (TileLang 0.1.15,
 language/annotations.py:167-193).
 """
 
@@ -11,7 +10,8 @@ from typing import Any
 from tilelang import tvm
 
 from warpwright.lowering.frontend.operators import TILE_OPERATORS
-from warpwright.lowering.frontend.walk import OP_ID, Guard, Kernel, Leaf, Loop, Node, is_kernel_block
+from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Node
+from warpwright.lowering.frontend.walk import OP_ID, Kernel, is_kernel_block
 
 __all__ = ["SCHEDULE_KEY", "with_schedule"]
 

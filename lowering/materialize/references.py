@@ -5,7 +5,8 @@ Only references are checked here; whether the schedule is legal is the verifier'
 
 from typing import Any
 
-from warpwright.lowering.frontend.walk import Kernel, Leaf, Loop, Node
+from warpwright.lowering.frontend.statements import Leaf, Loop, Node
+from warpwright.lowering.frontend.walk import Kernel
 from warpwright.solver.domain import ROOT, GraphError, OpRef, WarpSchedule
 
 __all__ = ["check_references"]

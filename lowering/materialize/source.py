@@ -7,7 +7,8 @@ from typing import Any
 
 from tilelang import tvm
 
-from warpwright.lowering.frontend.walk import Guard, Kernel, Leaf, Loop, Metadata, Node, statements_of
+from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Metadata, Node
+from warpwright.lowering.frontend.walk import Kernel, statements_of
 from warpwright.lowering.materialize.block_annotations import annotation_lines
 from warpwright.lowering.materialize.expressions import ExpressionWriter
 from warpwright.lowering.materialize.names import Names
