@@ -47,19 +47,19 @@ def tune(
         kernel: a TileLang Python file, an IR JSON file, or what :func:`read_kernel_file` gave.
         profile: a built-in name, a TOML file, or a loaded profile.
         function: which kernel or factory of the file.
-        settings: parameters of the factory, on top of every variant.
+        settings: parameters of the factory; they override those of every variant.
         effort: the budget by name; ``candidates`` and ``seconds`` replace its numbers.
         candidates: how many schedules to try.
-        seconds: for the whole tuning.
+        seconds: time limit of the whole tuning.
         engine: constraint solver.
-        pins: what is fixed beforehand.
+        pins: the choices that are fixed before the search.
         build_options: names of options that change how kernels round (``warpwright.lowering.compile.options``), for all
         builds alike.
         measure: time the candidates when a device of this profile is at hand.
-        server: work there; without one in this process, remembered in the data folder.
+        server: address of a server that does the work; without it this process does, and remembers in the data folder.
         token: access token of the server.
-        fresh: work again, though the answer is known.
-        events: called with what happens while it happens.
+        fresh: ignore cached results.
+        events: called with each event as it happens.
         stop: raised from another thread to end early with a partial answer.
 
     Raises:

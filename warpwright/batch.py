@@ -1,4 +1,4 @@
-"""Batch files: JSON lines that name kernels become job submissions, one a line. Kernel files are read here, on the user's side.
+"""Batch files: JSON lines that name kernels become job submissions, one per line. Kernel files are read here, on the user's side.
 
 A line is an object with ``file`` (a kernel file, relative to the batch file, with ``function`` and ``settings``), or with a job
 submission's own ``ir`` or ``variants``. Any other key goes into the submission: ``label``, ``profile``, ``effort``, ``priority``.
@@ -53,7 +53,7 @@ def _submission(
         raise DocumentError(f"line {number} is not JSON: {error}", code="batch-line-invalid", place=place) from error
     if not isinstance(entry, dict) or not {"file", "ir", "variants"} & entry.keys():
         raise DocumentError(
-            f"line {number} is no object with 'file', 'ir' or 'variants'", code="batch-line-invalid", place=place
+            f"line {number} is not an object with 'file', 'ir' or 'variants'", code="batch-line-invalid", place=place
         )
     if effort is not None:
         entry.setdefault("effort", effort)
@@ -77,13 +77,13 @@ def _submission(
 
 
 def _device(own: Any, given: HardwareProfile | None, place: str) -> HardwareProfile | dict[str, Any]:
-    """The line's own profile (a name, a path or a document), or the command's."""
+    """The line's own profile (a name, a path or a document), else the command's."""
     if isinstance(own, dict):
         return own
     if isinstance(own, str):
         return load_profile(own)
     if given is None:
         raise DocumentError(
-            "the line names no profile, and there is no --profile", code="batch-no-profile", place=place
+            "the line names no profile, and --profile was not given", code="batch-no-profile", place=place
         )
     return given

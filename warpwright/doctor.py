@@ -1,4 +1,4 @@
-"""What this machine can do, and what is missing for more. Looks and asks; installs and changes nothing."""
+"""What this machine can do and what is missing. Only looks; installs and changes nothing."""
 
 import platform
 import shutil
@@ -19,7 +19,7 @@ Run = Callable[[Sequence[str]], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked for. ``needed``: nothing works without it; else ``enables`` says what it adds."""
+    """One requirement that was checked. ``needed``: nothing works without it; otherwise ``enables`` says what it adds."""
 
     name: str
     found: bool
@@ -30,7 +30,7 @@ class Finding:
 
 
 def examine(*, server: str | None = None, token: str | None = None, run: Run | None = None) -> tuple[Finding, ...]:
-    """Everything that matters, in the order in which a user needs it. ``run`` replaces the call of programs in tests."""
+    """All findings, in the order in which a user needs them. Tests replace ``run``, which calls programs."""
     ask = run or _ask
     findings = [
         Finding("Python", sys.version_info >= (3, 11), platform.python_version(), "everything", needed=True),
@@ -46,11 +46,11 @@ def examine(*, server: str | None = None, token: str | None = None, run: Run | N
         _nvcc(ask),
         _program("g++", ask, ("g++", "--version"), "building kernels (host side)"),
         _devices(ask),
-        _program("bisheng", ask, ("bisheng", "--version"), "Ascend objects (source needs no compiler)"),
+        _program("bisheng", ask, ("bisheng", "--version"), "Ascend objects (the source needs no compiler)"),
         _program("npu-smi", ask, ("npu-smi", "info", "-l"), "measuring on Ascend"),
         _package("apache-tvm", "Relax modules", remedy="pip install 'warpwright[relax]'"),
         _package("psycopg", "PostgreSQL", remedy="pip install 'warpwright[postgres]'"),
-        _package("celery", "many machines", remedy="pip install 'warpwright[cluster]'"),
+        _package("celery", "workers on several machines", remedy="pip install 'warpwright[cluster]'"),
         _data_folder(),
     ]
     if server:
@@ -111,7 +111,7 @@ def _data_folder() -> Finding:
     except OSError:
         writable = False
     free = shutil.disk_usage(nearest).free // (1 << 30)
-    detail = f"{folder}, {free} GiB free" if writable else f"{folder} cannot be written"
+    detail = f"{folder}, {free} GiB free" if writable else f"{folder} is not writable"
     return Finding("data folder", writable, detail, "remembering results", needed=True, remedy="set WARPWRIGHT_DATA")
 
 
@@ -128,7 +128,7 @@ def _server(server: str, token: str | None) -> Finding:
 
 
 def _ask(command: Sequence[str]) -> str | None:
-    """The program's output; None when it is not there or fails."""
+    """The program's output; None if it is missing or fails."""
     found = shutil.which(command[0])
     if found is None or not Path(found).exists():
         return None

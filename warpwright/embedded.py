@@ -1,7 +1,7 @@
 """The service inside this process: the same application on SQLite in the data folder, reached without a socket.
 
-Local tuning is a job of it, so what was found is remembered, an interrupted job goes on at the next call, and ``report`` and
-``@tuned`` find it again. Nothing listens on any port.
+A local tuning is a job of it, so results are remembered, an interrupted job continues at the next call, and ``report`` and
+``@tuned`` find it again. It does not listen on any port.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class EmbeddedTransport(httpx.BaseTransport):
             raise
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """One request, answered by the application; the whole answer is read."""
+        """Sends one request to the application and reads the whole answer."""
         request.read()
         return self._run(self._answer(request))
 

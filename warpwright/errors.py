@@ -1,11 +1,11 @@
-"""Errors that the package raises to users, drawn as a tree.
+"""Errors that the package raises to users, as a tree.
 
 ::
 
     WarpwrightError (warpwright.solver.domain)
-    ├── KernelFileError          the kernel file holds no kernel we can read; says which and where
+    ├── KernelFileError          the kernel file has no kernel that can be read; says which and where
     ├── ServerError              the server answered with a problem document
-    │   └── ServerUnreachable    nobody answered, or not in time
+    │   └── ServerUnreachable    no answer, or not in time
     └── LockError                a lock file that is missing, damaged, or does not fit what is being built
 """
 
@@ -31,7 +31,7 @@ class ServerError(WarpwrightError):
 
 
 class ServerUnreachable(ServerError):
-    """No answer: connection refused, name unknown, or time over."""
+    """No answer: connection refused, unknown host name, or timeout."""
 
     code = "server-unreachable"
 
@@ -43,7 +43,7 @@ class LockError(WarpwrightError):
 
 
 def foreign(shown: str, *, status: int = 0) -> ServerError:
-    """The error for an answer that is none of this service's, such as a login page of a proxy."""
+    """The error for an answer that did not come from the service, such as a login page of a proxy."""
     return ServerError(
-        f"the answer is none of a Warpwright server: {shown}", status=status, code="server-answer-foreign"
+        f"the answer did not come from a Warpwright server: {shown}", status=status, code="server-answer-foreign"
     )

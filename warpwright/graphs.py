@@ -26,7 +26,7 @@ def read_kernel(ir: str, profile: HardwareProfile, *, pool: ChildPool | None = N
     """The kernel as the solver sees it on this device, and its renaming-invariant hash.
 
     Raises:
-        NotApplicable: no schedule of ours can express the kernel.
+        NotApplicable: no schedule that Warpwright knows can express the kernel.
         ForeignCode: the IR could run code that is not allowed.
         WarpwrightError: the IR is damaged, or the profile lacks a number.
     """
@@ -39,7 +39,7 @@ def read_kernel(ir: str, profile: HardwareProfile, *, pool: ChildPool | None = N
 
 
 def reply_error(reply: Reply, doing: str) -> WarpwrightError:
-    """The error that a child's reply stands for, of the class that its code says."""
+    """The error that a child's reply stands for; its code decides the class."""
     match reply:
         case Refused(code=code, message=message, place=place, error=name):
             kind = {"NotApplicable": NotApplicable, "ForeignCode": ForeignCode}.get(name, WarpwrightError)

@@ -1,6 +1,6 @@
 """Runs a user's kernel file and saves the IR of every variant. Imports TileLang: runs in a child on the user's side only.
 
-Expected faults of the file come back as :class:`KernelFileError` with the user's own traceback, never ours.
+Expected errors of the file come back as :class:`KernelFileError` with the user's own traceback only.
 """
 
 import inspect
@@ -52,7 +52,7 @@ def _family(module: Mapping[str, Any], path: Path, function: str | None, given: 
 
 
 def _choose(module: Mapping[str, Any], path: Path, function: str | None) -> tuple[str, Any]:
-    """The object that makes the kernel: the one asked for, the family's factory, or the only kernel of the file."""
+    """The object that makes the kernel: the named one, the factory of the kernel family, or the only kernel of the file."""
     if function is not None:
         return function, _named(module, function, path)
     if FACTORY in module and (FAMILY in module or not _is_prim_func(module[FACTORY])):
@@ -63,7 +63,7 @@ def _choose(module: Mapping[str, Any], path: Path, function: str | None) -> tupl
     if not found:
         raise KernelFileError(
             f"{path.name} defines no kernel: no @T.prim_func or @tilelang.jit at its top level, and no function "
-            f"{FACTORY}(...) that returns one; name yours with --function",
+            f"{FACTORY}(...) that returns one; name one with --function",
             code="kernel-file-no-kernel",
             place=str(path),
         )
@@ -75,7 +75,7 @@ def _choose(module: Mapping[str, Any], path: Path, function: str | None) -> tupl
 
 
 def _named(module: Mapping[str, Any], function: str, path: Path) -> Any:
-    """The object of this name: ``make``, or ``Layer.make`` for a method of a class."""
+    """The object with this name: ``make``, or ``Layer.make`` for a method of a class."""
     first, *rest = function.split(".")
     found: Any = module.get(first)
     for part in rest:
@@ -89,7 +89,7 @@ def _named(module: Mapping[str, Any], function: str, path: Path) -> Any:
 
 
 def _functions(module: Mapping[str, Any]) -> list[str]:
-    """Functions and classes that the file itself defines: one of them may be the factory that was meant."""
+    """Functions and classes that the file itself defines: one of them may be the intended factory."""
     own = module.get("__name__")
     return [name for name, value in module.items() if callable(value) and getattr(value, "__module__", None) == own]
 
@@ -103,7 +103,7 @@ def _kernels(module: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(target: Any, families: Any, given: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
-    """The parameter sets of the family, the user's ``--set`` on top of each, without repetitions."""
+    """The parameter sets of the kernel family, each overridden by the user's ``--set``, without duplicates."""
     if families is None and _is_autotune(target):
         families = target.configs() if callable(target.configs) else target.configs
     if families is None:  # @warpwright.tuned
@@ -121,7 +121,7 @@ def _parameters(target: Any, families: Any, given: Mapping[str, Any], path: Path
 
 
 def _sizes(sizes: Any, params: Mapping[str, Any], path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """The other sizes of a variant: what stands in ``CHECK_SIZES`` in place of its own values; its own size is no other."""
+    """The other sizes of a variant: the values of ``CHECK_SIZES`` in place of its own; its own size is left out."""
     found = _listing(SIZES, sizes if sizes is not None else [], path)
     named = [(" ".join(f"{key}={value}" for key, value in entry.items()), {**params, **entry}) for entry in found]
     return [(words, other) for words, other in named if other != params]
@@ -134,7 +134,7 @@ def _listing(name: str, value: Any, path: Path) -> list[Mapping[str, Any]]:
 
 
 def _make(target: Any, params: Mapping[str, Any], path: Path, name: str) -> Any:
-    """The PrimFunc that the target stands for under these parameters."""
+    """The PrimFunc that the target gives for these parameters."""
     if _is_prim_func(target):
         if params:
             raise KernelFileError(
@@ -146,7 +146,7 @@ def _make(target: Any, params: Mapping[str, Any], path: Path, name: str) -> Any:
     if _is_autotune(target):
         target = target.jit_impl
     if not callable(target):
-        raise KernelFileError(f"{name} is no kernel", code="kernel-file-not-a-kernel", place=str(path))
+        raise KernelFileError(f"{name} is not a kernel", code="kernel-file-not-a-kernel", place=str(path))
     _check_arguments(target, params, path, name)
     make: Callable[..., Any] = target.get_tir if _is_jit(target) else target
     made = guarded(lambda: make(**params), path)

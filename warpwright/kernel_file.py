@@ -1,8 +1,8 @@
-"""Kernel files: TileLang Python or saved IR becomes a family of variants. Python runs in a child, on the user's side.
+"""Kernel files: TileLang Python or saved IR becomes a kernel family. Python runs in a child, on the user's side.
 
 Conventions of a Python file: top-level ``@T.prim_func`` or ``@tilelang.jit`` kernels; or a factory ``kernel(**params)`` with an
 optional ``VARIANTS`` list of parameter sets, the first being the default; ``@tilelang.autotune`` brings its ``configs``.
-``CHECK_SIZES``, a list of parameter sets too, names other sizes at which a measured winner is checked.
+``CHECK_SIZES``, also a list of parameter sets, names other sizes at which a measured winner is checked.
 """
 
 import json
@@ -39,7 +39,7 @@ IR_LIMIT_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class KernelSize:
-    """A variant at another size: what differs, in words, and its IR."""
+    """A variant at another size: a description of what differs, and its IR."""
 
     name: str
     ir: str
@@ -47,7 +47,7 @@ class KernelSize:
 
 @dataclass(frozen=True, slots=True)
 class KernelVariant:
-    """One member of the family: its parameters, its IR (``tvm.ir.save_json`` text), and other sizes to check a winner at."""
+    """One member of the kernel family: its parameters, its IR (``tvm.ir.save_json``), and other sizes to check a winner at."""
 
     ir: str
     params: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -56,12 +56,12 @@ class KernelVariant:
 
 @dataclass(frozen=True, slots=True)
 class KernelFile:
-    """What a file gave: the kernel's name and its variants, the default first."""
+    """The content of a kernel file: the kernel's name and its variants, the default first."""
 
     name: str
     variants: tuple[KernelVariant, ...]
     files: tuple[str, ...] = ()
-    """What it was read from, absolute: the file, and for Python those that it imported from the same project."""
+    """Absolute paths that it was read from: the file, and for Python the files of the same project that it imports."""
 
 
 def read_kernel_file(
@@ -78,14 +78,14 @@ def read_kernel_file(
     """
     path = Path(path)
     if not path.is_file():
-        raise KernelFileError(f"there is no file {path}", code="kernel-file-missing", place=str(path))
+        raise KernelFileError(f"file not found: {path}", code="kernel-file-missing", place=str(path))
     if path.suffix != ".py":
         return _read_ir(path)
     return _read_python(path, function, dict(settings or {}), pool)
 
 
 def parse_setting(text: str) -> tuple[str, JsonValue]:
-    """``NAME=VALUE`` with a JSON value, a bare word otherwise: ``BM=128``, ``causal=true``, ``dtype=bfloat16``.
+    """``NAME=VALUE`` with a JSON value or a bare word: ``BM=128``, ``causal=true``, ``dtype=bfloat16``.
 
     Raises:
         KernelFileError: ``setting-invalid``.
@@ -142,7 +142,7 @@ def _read_python(
 
 
 def _ending(reply: Reply) -> str:
-    """How the child of the user's own file ended, in words."""
+    """A description of how the child that ran the user's file ended."""
     match reply:
         case Crashed(signal=int(number)):
             return f"ended its process by {signal.strsignal(number) or 'signal'} ({number})"

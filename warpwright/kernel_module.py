@@ -1,7 +1,7 @@
-"""Runs a user's Python file as the module that it is, and takes it out of the process again. Runs in a child only.
+"""Runs a user's Python file under its own module name, and removes it from the process again. Runs in a child only.
 
 A file inside a package (folders with ``__init__.py``) is imported under its full name, so that relative imports work. A child
-reads one file after the other: what one file brought along must not be found by the next one.
+reads one file after the other: the next file must not find modules of the one before.
 """
 
 import importlib
@@ -19,18 +19,18 @@ from warpwright.errors import KernelFileError
 __all__ = ["guarded", "user_files", "user_module"]
 
 ALONE = "warpwright_kernel_file"
-"""Name of a file outside of any package: its own might be that of a library, such as ``gemm`` or ``torch``."""
+"""Module name of a file outside any package: its own name might be that of a library, such as ``gemm`` or ``torch``."""
 
 
 @contextmanager
 def user_module(path: Path) -> Iterator[Mapping[str, Any]]:
-    """The file's names, while the context is open.
+    """The file's module namespace, while the context is open.
 
     Raises:
         KernelFileError: ``kernel-file-missing``, ``kernel-file-raised``.
     """
     if not path.is_file():
-        raise KernelFileError(f"there is no file {path}", code="kernel-file-missing", place=str(path))
+        raise KernelFileError(f"file not found: {path}", code="kernel-file-missing", place=str(path))
     root, name = _home(path.resolve())
     before, modules = list(sys.path), set(sys.modules)
     sys.path.insert(0, str(root))
@@ -46,7 +46,7 @@ def user_module(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def user_files(path: Path) -> list[str]:
-    """The files that the user's module consists of: its own, and those that it imported from the same project."""
+    """The files of the user's module: its own, and those that it imported from the same project."""
     root = _home(path.resolve())[0]
     files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     loaded = {str(Path(file).resolve()) for file in files if file is not None and _is_users_file(file, root)}
@@ -54,7 +54,7 @@ def user_files(path: Path) -> list[str]:
 
 
 def guarded(run: Callable[[], Any], path: Path) -> Any:
-    """Runs the user's code; whatever it raises becomes an error that shows the user's own lines only."""
+    """Runs the user's code; any exception becomes an error that shows the user's own lines only."""
     try:
         return run()
     except KeyboardInterrupt:
@@ -74,7 +74,7 @@ def guarded(run: Callable[[], Any], path: Path) -> Any:
 
 
 def _home(path: Path) -> tuple[Path, str]:
-    """The folder that must be on the import path, and the name under which the file is imported from there."""
+    """The folder that must be on the import path, and the name by which the file is imported from there."""
     names, folder = [path.stem], path.parent
     while (folder / "__init__.py").is_file() and folder.name.isidentifier():
         names.append(folder.name)
@@ -87,7 +87,7 @@ def _imported(path: Path, name: str) -> ModuleType:
         return importlib.import_module(name)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path.name} is no Python file")
+        raise ImportError(f"{path.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -95,13 +95,13 @@ def _imported(path: Path, name: str) -> ModuleType:
 
 
 def _is_users(module: ModuleType, root: Path) -> bool:
-    """Whether the module came from the user's files, and not from an installed library in an environment below them."""
+    """Whether the module came from the user's files, not from a library in a virtual environment below them."""
     file: str | None = getattr(module, "__file__", None)
     return file is not None and _is_users_file(file, root)
 
 
 def _is_users_file(file: str, root: Path) -> bool:
-    if not Path(file).is_absolute():  # torch.ops says that its file is "_ops.py"
+    if not Path(file).is_absolute():  # torch.ops gives "_ops.py" as its file
         return False
     found = Path(file).resolve()
     return found.is_relative_to(root) and not {"site-packages", "dist-packages"} & set(found.parts)

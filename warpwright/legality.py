@@ -1,4 +1,4 @@
-"""Legality of a schedule of either kind, by the verifier that knows its rules. No engine is involved."""
+"""Whether a schedule of either kind is legal, by the verifier that knows its rules. No engine is involved."""
 
 from warpwright.solver.ascend.verify import verify_buffers
 from warpwright.solver.domain import (
@@ -20,7 +20,7 @@ def violations_of(graph: KernelGraph, profile: HardwareProfile, schedule: Schedu
     """Every rule that the schedule breaks; empty when it is legal.
 
     Raises:
-        NotApplicable: the kernel, the device and the schedule are not of one family.
+        NotApplicable: the kernel, the device and the schedule do not belong together.
     """
     wanted = WarpSchedule if profile.family is TargetFamily.CUDA else BufferSchedule
     if not isinstance(schedule, wanted):

@@ -1,4 +1,4 @@
-"""What ``--out DIR`` holds: the result document, a report, and for every candidate its schedule, sources and binary."""
+"""The files below ``--out DIR``: the result document, a report, and for every candidate its schedule, sources and binary."""
 
 import json
 from pathlib import Path
@@ -16,13 +16,13 @@ FILE_NAMES = {
     "ir": "ir.json",
     "binary": "kernel.so",
 }
-"""Names of products as files; a product of another name is written under its own."""
+"""File names of products; any other product is written under its own name."""
 
 
 def write_result(result: Result, client: Client, folder: Path) -> tuple[Path, ...]:
-    """Writes everything under ``folder`` and gives the files a person looks at first.
+    """Writes everything under ``folder`` and returns the files that a person looks at first.
 
-    The report comes last, from the service that did the job: what a tuning found is on disk when it cannot be drawn.
+    The report comes last, from the service that ran the job, so that the results are on disk even if it cannot be drawn.
     """
     write_candidates(result, folder)
     first: list[Path] = []

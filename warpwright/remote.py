@@ -26,7 +26,7 @@ __all__ = ["result_of_job", "submission_of", "tune_there"]
 
 POLL_SECONDS = 2.0
 FOREGROUND = 10
-"""Priority of a tuning that somebody is waiting for at a terminal."""
+"""Priority of a tuning that somebody waits for at a terminal."""
 ENDED = frozenset({"done", "failed", "cancelled"})
 
 
@@ -46,7 +46,7 @@ def submission_of(
     """The request body for a kernel family; the profile travels as its document, so the server need not know it.
 
     Raises:
-        WarpwrightError: ``request-invalid``; the place names what is out of its bounds.
+        WarpwrightError: ``request-invalid``; the place names the value that is out of bounds.
     """
     body: dict[str, object] = {
         "variants": [_variant(entry) for entry in kernel.variants],
@@ -76,7 +76,7 @@ def submission_of(
 
 def _variant(variant: KernelVariant) -> VariantSubmission:
     plain = VariantSubmission(ir=variant.ir, params=dict(variant.params))
-    if variant.sizes:  # left out of the request where there are none: an older server does not know them
+    if variant.sizes:  # left out of the request if there are none: an older server does not know the field
         plain.sizes = [SizeSubmission(name=size.name[:200], ir=size.ir) for size in variant.sizes]
     return plain
 
@@ -90,12 +90,12 @@ def tune_there(
     poll_seconds: float = POLL_SECONDS,
     all_products: bool = False,
 ) -> Result:
-    """Submits a tuning and waits for it. When ``stop`` is raised the job is cancelled, and what is known by then comes back.
-    ``all_products`` fetches every candidate's artifacts, not the winner's only.
+    """Submits a tuning and waits for it. When ``stop`` is set, the job is cancelled and what it found so far is returned.
+    ``all_products`` fetches the artifacts of every candidate, not only of the winner.
 
     Raises:
         ServerError: the server refused the request, or the job failed as a whole.
-        ServerUnreachable: no answer, after the client's repetitions.
+        ServerUnreachable: no answer, even after the client's retries.
     """
     job = client.submit(submission, key=uuid.uuid4().hex)
     told = 0
@@ -112,7 +112,7 @@ def tune_there(
 
 
 def _tell(client: Client, job_id: str, told: int, events: Callable[[EventView], None]) -> int:
-    """Passes on the events after number ``told``; the number of the last one."""
+    """Passes on the events after number ``told``; returns the number of the last one."""
     cursor = encode_cursor(told) if told else None
     while True:
         page = client.log(job_id, cursor=cursor)
@@ -196,7 +196,7 @@ def _failure(failure: FailureView) -> Failure:
 
 
 def _usable_first(candidate: Candidate) -> tuple[int, float]:
-    """The order of the table: measured by time, built by forecast, then the rest."""
+    """Sort key of the table: measured ones by time, built ones by forecast, then the rest."""
     order: Iterable[str] = ("measured", "compiled", "solved")
     place = {outcome: number for number, outcome in enumerate(order)}.get(candidate.outcome, 9)
     time = candidate.measured_ns if candidate.measured_ns is not None else candidate.forecast_ns

@@ -1,4 +1,4 @@
-"""What a tuning gives its user: the winner, every candidate, and the reason for what is missing."""
+"""The result of a tuning as its user sees it: the winner, every candidate, and the reason for what is missing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ SCHEMA = "warpwright.tune-result/1"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why something did not work: a stable code, words for a person, the place, and the tail of a log."""
+    """Why something failed: a stable code, a message, the place, and the end of a log."""
 
     code: str
     message: str
@@ -25,7 +25,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One candidate as it ended. Times are nanoseconds of one launch; a forecast is never a measurement."""
+    """One candidate and its outcome. Times are nanoseconds of one launch; a forecast is never a measurement."""
 
     id: str
     kind: str
@@ -47,11 +47,11 @@ class Candidate:
     failure: Failure | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     products: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """What it left, by name: ``tilelang_source``, ``cuda_source``, ``binary``, ..."""
+    """Its products by name: ``tilelang_source``, ``cuda_source``, ``binary``, ..."""
 
     @property
     def source(self) -> str:
-        """The TileLang source to paste; empty when the candidate has none (a baseline needs none)."""
+        """The TileLang source to paste; empty if the candidate has none (a baseline needs none)."""
         return self.products.get("tilelang_source", b"").decode()
 
     def to_json(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A structure that was proven impossible, with the constraint families that clash and their numbers."""
+    """A structure that was proven impossible, with the conflicting families and their numbers."""
 
     variant: int
     structure: Mapping[str, str]

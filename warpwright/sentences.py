@@ -1,4 +1,4 @@
-"""Results in words for the command line: a candidate's description and times, beside the service's own wording."""
+"""Results in words for the command line: a candidate's description and times, in addition to the service's sentences."""
 
 from warpwright.result import Candidate
 from warpwright.service.candidates.sentences import proof_line, registers_of, structure_words
@@ -7,7 +7,7 @@ __all__ = ["describe", "microseconds", "proof_line", "registers_of", "structure_
 
 
 def describe(candidate: Candidate) -> str:
-    """A candidate in a few words: who chose it, the variant's parameters, its structure."""
+    """A candidate in a few words: its kind, the variant's parameters, its structure."""
     head = " ".join(
         [candidate.kind.replace("_", "-"), *(f"{name}={value}" for name, value in candidate.params.items())]
     )

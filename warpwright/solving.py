@@ -12,7 +12,7 @@ __all__ = ["solve_kernel"]
 WORK_LIMIT = 2_000_000
 WALL_SECONDS = 120.0
 GRACE_SECONDS = 30.0
-"""For the engine's start and the end of its own time limit, before its process is killed."""
+"""Time for the engine to start and to end after its own time limit, before its process is killed."""
 
 
 def solve_kernel(

@@ -1,4 +1,4 @@
-"""``warpwright batch``: many kernels at once, with a display that outlives a lost connection and can be taken up again."""
+"""``warpwright batch``: many kernels at once, with a display that survives a lost connection and can be resumed."""
 
 import sys
 import time
@@ -42,7 +42,7 @@ class BatchOptions:
 
 
 def run_batch(options: BatchOptions) -> ExitCode:
-    """Submits a batch file, or takes up a batch by its id; shows progress; writes the results.
+    """Submits a batch file, or resumes a batch by its id; shows progress; writes the results.
 
     Raises:
         DocumentError, KernelFileError: the file cannot be read.
@@ -65,7 +65,7 @@ def run_batch(options: BatchOptions) -> ExitCode:
         counts = ", ".join(f"{count} {state}" for state, count in sorted(batch.counts.items()))
         sys.stdout.write(f"batch {batch.id}: {counts}" + (f"; wrote {options.out}\n" if options.out else "\n"))
         if not batch.ended:
-            sys.stdout.write(f"it goes on; warpwright batch {batch.id} shows it again\n")
+            sys.stdout.write(f"it continues; 'warpwright batch {batch.id}' shows it again\n")
     if not batch.ended:
         return ExitCode.OK if options.detach else ExitCode.PARTIAL
     failed = batch.counts.get("failed", 0) + batch.counts.get("refused", 0)
@@ -82,13 +82,13 @@ def _submitted(client: Client, options: BatchOptions) -> BatchView:
 
 
 def watch(client: Client, batch: BatchView, stop: Stop, *, silent: bool = False) -> BatchView:
-    """Waits for the end of a batch. A server that is away is waited for; Ctrl-C leaves the batch running."""
+    """Waits for the end of a batch, also while the server is unreachable; Ctrl-C leaves the batch running."""
     with _bar(batch, silent) as show:
         while not batch.ended and not stop.is_raised():
             try:
                 batch = client.batch(batch.id)
             except ServerUnreachable as error:
-                show(batch, f"server away, trying again ({error.message})")
+                show(batch, f"server unreachable, trying again ({error.message})")
                 time.sleep(AWAY_SECONDS)
                 continue
             left = f", about {batch.seconds_left:.0f} s left" if batch.seconds_left is not None else ""
@@ -99,7 +99,7 @@ def watch(client: Client, batch: BatchView, stop: Stop, *, silent: bool = False)
 
 
 class _Bar:
-    """The bar of the lines that have ended."""
+    """A progress bar of the lines that have ended."""
 
     def __init__(self, progress: Progress, batch: BatchView) -> None:
         self._progress = progress

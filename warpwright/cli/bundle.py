@@ -39,10 +39,10 @@ class BundleOptions:
 
 
 def run_bundle(options: BundleOptions) -> ExitCode:
-    """Packs a job's built candidates, or tunes a kernel file without measuring and packs what came out.
+    """Packs a job's built candidates, or tunes a kernel file without measuring and packs its candidates.
 
     Raises:
-        WarpwrightError: nothing was built, or the file needs a profile.
+        WarpwrightError: nothing was built, or the kernel file needs ``--profile``.
         BundleError: a binary is missing or damaged.
     """
     writable_file(options.out)
@@ -74,7 +74,7 @@ def run_measure(bundle: Path, out: Path, device: str, budget: float) -> ExitCode
     """Measures a bundle on a device of this machine and writes the results document.
 
     Raises:
-        BundleError: the file is no bundle.
+        BundleError: the file is not a bundle.
         WarpwrightError: ``device-unknown``.
     """
     writable_file(out)
@@ -88,11 +88,11 @@ def run_measure(bundle: Path, out: Path, device: str, budget: float) -> ExitCode
 
 
 def run_tell(job: str, results: Path, server: str | None, token: str | None, *, as_json: bool) -> ExitCode:
-    """Tells a job what was measured elsewhere.
+    """Gives a job the results that were measured elsewhere.
 
     Raises:
-        BundleError: the document is damaged, or of another bundle.
-        ServerError: the job does not take it.
+        BundleError: the document is damaged, or belongs to another bundle.
+        ServerError: the job does not accept it.
     """
     text = read_text(results)
     told = read_results(text)
@@ -101,7 +101,9 @@ def run_tell(job: str, results: Path, server: str | None, token: str | None, *, 
     if as_json:
         sys.stdout.write(view.model_dump_json() + "\n")
     else:
-        sys.stdout.write(f"told {job} of {len(told.report.results)} candidates; best {view.best}, {view.note}\n")
+        sys.stdout.write(
+            f"gave {job} the results of {len(told.report.results)} candidates; best {view.best}, {view.note}\n"
+        )
     return ExitCode.OK
 
 
@@ -111,7 +113,9 @@ def _device(text: str) -> dict[str, Any]:
     if text == "simulated":
         return {"kind": "simulated"}
     if not index.isdigit() or kind not in ("", "cuda", "npu"):
-        raise WarpwrightError(f"{text!r} is no device; try 0, cuda:1 or npu:0", code="device-unknown", place="--device")
+        raise WarpwrightError(
+            f"{text!r} is not a device; try 0, cuda:1 or npu:0", code="device-unknown", place="--device"
+        )
     return {"kind": kind or "cuda", "index": int(index)}
 
 

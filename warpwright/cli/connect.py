@@ -1,4 +1,4 @@
-"""The client that a command works with: a server's, or the service in this process."""
+"""The client that a command uses: of a server, or of the service in this process."""
 
 from warpwright.client import Client
 
@@ -6,7 +6,7 @@ __all__ = ["client_of"]
 
 
 def client_of(server: str | None, token: str | None) -> Client:
-    """A client of ``server``, or of the service inside this process without one.
+    """A client of ``server``; without one, of the service inside this process.
 
     Raises:
         WarpwrightError: the data folder or its database cannot be used.

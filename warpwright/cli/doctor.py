@@ -15,7 +15,7 @@ __all__ = ["run_doctor"]
 
 
 def run_doctor(server: str | None, token: str | None, *, as_json: bool) -> ExitCode:
-    """Prints what was found; a needed thing that is missing decides the exit code."""
+    """Prints the findings; the exit code says whether something that every use needs is missing."""
     findings = examine(server=server, token=token)
     if as_json:
         document = {"schema": "warpwright.doctor/1", "findings": [asdict(finding) for finding in findings]}

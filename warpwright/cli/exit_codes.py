@@ -1,4 +1,4 @@
-"""Exit codes of the command line: stable, part of the public surface, listed in docs/cli.md (a test compares the two)."""
+"""Exit codes of the command line: stable, part of the public interface, listed in docs/cli.md (a test compares the two)."""
 
 from enum import IntEnum
 
@@ -13,13 +13,13 @@ class ExitCode(IntEnum):
 
     OK = 0
     FAULT = 1
-    """A fault of ours (a bug), or of the machine: an unexpected error."""
+    """An unexpected error: a bug in Warpwright, or a failure of the machine."""
     USAGE = 2
     """The command line itself was wrong: unknown option, missing argument."""
     INFEASIBLE = 3
     """Proven: no legal schedule exists under these pins on this device."""
     NOT_APPLICABLE = 4
-    """The kernel is legal, and no schedule of our kinds can express it; it keeps the compiler's default."""
+    """The kernel is legal, but no kind of schedule that Warpwright knows can express it; it keeps the compiler's default."""
     BAD_INPUT = 5
     """A kernel file, IR, profile, schedule or other document that was given is wrong."""
     UNKNOWN = 6
@@ -31,7 +31,7 @@ class ExitCode(IntEnum):
     ILLEGAL = 9
     """The verifier found the schedule illegal; the violations were printed."""
     NOTHING_USABLE = 10
-    """Schedules exist, and none of the candidates could be built or run."""
+    """Schedules exist, but none of the candidates could be built or run."""
     PARTIAL = 11
     """Stopped early (interrupted or out of budget) with a valid partial result, which was printed."""
     LOCK_MISMATCH = 12

@@ -18,16 +18,16 @@ __all__ = ["in_the_foreground", "report_failure", "report_usage"]
 MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE}
 )
-"""Errors of the machine, for which no traceback of ours is of any use: full, read-only, not allowed, broken, too many files."""
+"""Errors of the machine, where a traceback does not help: disk full, read-only, no permission, too many files."""
 
 log = structlog.get_logger(__name__)
 
 
 def in_the_foreground(log_format: str, words: str, work: Callable[[], ExitCode]) -> ExitCode:
-    """Runs a server or a worker, which owns its log: with ``json`` even its first and last words are such lines."""
+    """Runs a server or a worker, which writes a log: with ``json`` its first and last messages are JSON lines too."""
     configure(log_format, whole_process=True)
     if log_format != "json":
-        sys.stderr.write(f"{words}; Ctrl-C ends it\n")
+        sys.stderr.write(f"{words}; press Ctrl-C to stop\n")
         return work()
     log.info("begins", told=words)
     try:
@@ -41,7 +41,7 @@ def in_the_foreground(log_format: str, words: str, work: Callable[[], ExitCode])
 
 
 def report_failure(error: Exception, *, as_json: bool) -> ExitCode:
-    """Tells the user what went wrong. A fault of ours comes with its traceback, an expected error without."""
+    """Tells the user what went wrong: a bug in Warpwright with its traceback, an expected error without."""
     if isinstance(error, WarpwrightError):
         code, message, place, exit_code = error.code, error.message, error.place, exit_code_of(error)
         sys.stderr.write(f"error: {message}\n" + (f"  at {place}\n" if place else "") + f"  code {code}\n")
@@ -52,16 +52,16 @@ def report_failure(error: Exception, *, as_json: bool) -> ExitCode:
     else:
         code, message, place, exit_code = "fault", f"{type(error).__name__}: {error}", None, ExitCode.FAULT
         sys.stderr.write("".join(traceback.format_exception(error)))
-        sys.stderr.write("This is a fault of Warpwright; please report it with the lines above.\n")
+        sys.stderr.write("This is a bug in Warpwright; please report it with the lines above.\n")
     if as_json:
         document = {"schema": "warpwright.error/1", "error": {"code": code, "message": message, "place": place}}
-        with suppress(OSError):  # the fault may be that nothing can be written there
+        with suppress(OSError):  # the error may be that nothing can be written there
             sys.stdout.write(json.dumps(document) + "\n")
             sys.stdout.flush()
     return exit_code
 
 
 def report_usage() -> None:
-    """The document of a wrong command line; standard error has the words."""
-    error = {"code": "usage", "message": "the command line is wrong; standard error says how", "place": None}
+    """The document for a wrong command line; the message itself is on standard error."""
+    error = {"code": "usage", "message": "the command line is wrong; see standard error", "place": None}
     sys.stdout.write(json.dumps({"schema": "warpwright.error/1", "error": error}) + "\n")

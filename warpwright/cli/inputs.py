@@ -1,4 +1,4 @@
-"""What commands read from the command line's files: profiles, pins, kernel files, documents."""
+"""The files that a command line names, as values: profiles, pins, kernel files, documents."""
 
 import json
 import os
@@ -39,12 +39,12 @@ def profile_of(name_or_path: str) -> HardwareProfile:
 
 
 def profile_file_of(name_or_path: str) -> Path | None:
-    """The file of a profile of the user's own; None for the name of a built-in one."""
+    """The file of the user's own profile; None for the name of a built-in one."""
     return Path(name_or_path) if Path(name_or_path).suffix in {".toml", ".json"} else None
 
 
 def writable_folder(folder: Path) -> Path:
-    """The folder, made where it is missing, so that a command finds out before its work that it cannot write.
+    """The folder, created if it is missing, so that a command notices before its work that it cannot write.
 
     Raises:
         DocumentError: ``output-unwritable``.
@@ -60,7 +60,7 @@ def writable_folder(folder: Path) -> Path:
 
 
 def writable_file(file: Path) -> Path:
-    """The file, its folder made where it is missing.
+    """The file, its folder created if it is missing.
 
     Raises:
         DocumentError: ``output-unwritable``.
@@ -73,7 +73,7 @@ def writable_file(file: Path) -> Path:
 
 
 def build_options_of(names: Sequence[str], profile: HardwareProfile) -> tuple[str, ...]:
-    """The ``--build-option`` names, checked before anything slow is done.
+    """The ``--build-option`` names, checked before any slow step.
 
     Raises:
         DocumentError: ``build-option-unknown`` or ``build-option-unsupported``.
@@ -84,12 +84,12 @@ def build_options_of(names: Sequence[str], profile: HardwareProfile) -> tuple[st
 def kernel_of(
     path: Path, function: str | None, settings: tuple[str, ...], *, pool: ChildPool | None = None
 ) -> KernelFile:
-    """The kernel file with the ``--set`` values on top."""
+    """The kernel file, its parameters overridden by the ``--set`` values."""
     return read_kernel_file(path, function=function, settings=dict(map(parse_setting, settings)), pool=pool)
 
 
 def pins_of(path: Path | None) -> Pins:
-    """The pins document, no pins without one."""
+    """The pins of the document; no pins without one."""
     if path is None:
         return Pins()
     pins: Pins = read_document(path, Pins)
@@ -97,7 +97,7 @@ def pins_of(path: Path | None) -> Pins:
 
 
 def read_document(path: Path, document_type: Any) -> Any:
-    """A document of the domain from a JSON file, its place in the error being the file."""
+    """A document of the domain from a JSON file; errors name the file."""
     try:
         return documents.loads(document_type, read_text(path))
     except DocumentError as error:
@@ -108,7 +108,7 @@ def schedule_of(path: Path) -> Schedule:
     """A schedule document, or the schedule of a verdict as ``solve --json`` prints it.
 
     Raises:
-        DocumentError: neither, or a verdict without a schedule.
+        DocumentError: the file is neither, or is a verdict without a schedule.
     """
     try:
         data = json.loads(read_text(path))
@@ -124,7 +124,7 @@ def schedule_of(path: Path) -> Schedule:
 
 
 def read_text(path: Path) -> str:
-    """A text file of the user's."""
+    """The text of a user's file."""
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

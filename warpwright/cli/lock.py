@@ -35,9 +35,9 @@ from warpwright.solver.domain import HardwareProfile
 __all__ = ["LockOptions", "run_build", "run_lock"]
 
 STALE = frozenset({"lock-ir", "lock-profile", "lock-toolchain", "lock-variant", "lock-illegal"})
-"""Differences that a new tuning can mend; a damaged lock file is not among them."""
+"""Differences that a new tuning can repair; a damaged lock file is not among them."""
 INTERRUPTED = frozenset({"cancelled", "interrupted"})
-"""Why a tuning stopped that somebody stopped; nobody then wants its half answer in a repository."""
+"""Reasons of a tuning that somebody stopped: a partial answer does not belong in a repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,17 @@ def run_lock(options: LockOptions) -> ExitCode:
     """Writes the best schedule known for the kernel into the lock file; tunes first where none is known.
 
     Raises:
-        LockError: nothing usable came out, or the lock file is damaged.
+        LockError: no candidate is usable, or the lock file is damaged.
     """
     profile = profile_of(options.profile)
     if options.lock.exists():
-        read_lock(options.lock)  # a damaged one is told now, not after the tuning
+        read_lock(options.lock)  # report a damaged one now, not after the tuning
     else:
         writable_folder(options.lock.parent)
     kernel = kernel_of(options.file, options.function, options.settings)
     result = _tuned(kernel, profile, options)
     if result.stopped_by in INTERRUPTED:
-        sys.stderr.write(f"interrupted: {options.lock} stays as it was; what was built and measured is remembered\n")
+        sys.stderr.write(f"interrupted: {options.lock} was not changed; what was built and measured is remembered\n")
         return ExitCode.INTERRUPTED
     entry = entry_of(
         result, kernel, profile, file=options.file, lock=options.lock, function=options.function,

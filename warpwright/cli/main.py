@@ -28,7 +28,7 @@ Settings = Annotated[
 ]
 Server = Annotated[
     str | None,
-    typer.Option("--server", envvar="WARPWRIGHT_SERVER", help="Work on this server instead of here.", metavar="URL"),
+    typer.Option("--server", envvar="WARPWRIGHT_SERVER", help="Run on this server instead of locally.", metavar="URL"),
 ]
 Token = Annotated[str | None, typer.Option("--token", envvar="WARPWRIGHT_TOKEN", help="Access token of the server.")]
 Engine = Annotated[str, typer.Option("--engine", help="Constraint solver: cpsat, z3 or enumerate.")]
@@ -58,7 +58,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def program(
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and leave.")
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Fast, provably legal execution schedules for accelerator kernels, by constraint solving."""
@@ -74,20 +74,24 @@ def tune(
         Path | None, typer.Option("--out", help="Write report, sources, schedules and binaries here.")
     ] = None,
     candidates: Annotated[int | None, typer.Option("--candidates", "-n", min=1, help="Schedules to try.")] = None,
-    budget: Annotated[float | None, typer.Option("--budget", min=0.1, help="Seconds for the whole tuning.")] = None,
+    budget: Annotated[
+        float | None, typer.Option("--budget", min=0.1, help="Time limit in seconds for the whole tuning.")
+    ] = None,
     effort: Annotated[str, typer.Option("--effort", help="quick, normal or thorough.")] = "normal",
     engine: Engine = "cpsat",
-    pins: Annotated[Path | None, typer.Option("--pins", help="JSON document of what you fix beforehand.")] = None,
+    pins: Annotated[
+        Path | None, typer.Option("--pins", help="JSON document with the choices that you fix (pins).")
+    ] = None,
     build_options: BuildOptions = None,
     measure: Annotated[
-        bool, typer.Option("--measure/--no-measure", help="Time candidates when a device is there.")
+        bool, typer.Option("--measure/--no-measure", help="Time the candidates if a device is present.")
     ] = True,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Work again, though the answer is known.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ignore cached results.")] = False,
     server: Server = None,
     token: Token = None,
     json: Json = False,
 ) -> None:
-    """Find a better schedule for a kernel: solve, verify, build, measure where there is a device."""
+    """Find a better schedule for a kernel: solve, verify, build, and measure if a device is present."""
     from warpwright.cli.tune import TuneOptions, run_tune
 
     options = TuneOptions(
@@ -113,8 +117,12 @@ def solve(
     why: Annotated[
         str | None, typer.Option("--why", help="Ask why a choice is not possible, such as pipelines.ab.depth=4.")
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say what binds the kernel, and what is left.")] = False,
-    pins: Annotated[Path | None, typer.Option("--pins", help="JSON document of what you fix beforehand.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say which resource limits the kernel, and what is left of the others.")
+    ] = False,
+    pins: Annotated[
+        Path | None, typer.Option("--pins", help="JSON document with the choices that you fix (pins).")
+    ] = None,
     problem: Annotated[
         Path | None, typer.Option("--problem", help="Solve a modulo scheduling problem (JSON) instead of a kernel.")
     ] = None,
@@ -124,7 +132,7 @@ def solve(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Find one schedule and prove it, or say which constraints clash. Nothing is compiled."""
+    """Find one schedule with its proof, or say which constraints conflict. Nothing is compiled."""
     if sum(given is not None for given in (file, problem, scheduler_call)) != 1:
         raise typer.BadParameter("give one of FILE, --problem, --scheduler-call")
     from warpwright.cli.solve import SolveOptions, run_solve
@@ -140,7 +148,7 @@ def solve(
 @app.command()
 def verify(
     schedule: Annotated[Path, typer.Argument(metavar="SCHEDULE.json", help="Schedule document.")],
-    kernel: Annotated[Path, typer.Option("--kernel", help="The kernel file it is for.")],
+    kernel: Annotated[Path, typer.Option("--kernel", help="The kernel file that it belongs to.")],
     profile: ProfileName,
     function: Function = None,
     settings: Settings = None,
@@ -155,7 +163,7 @@ def verify(
 
 @app.command()
 def profiles(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show every number of this one.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show every number of this profile.")] = None,
     json: Json = False,
 ) -> None:
     """List the built-in hardware profiles, or show one with units, origins and sources."""
@@ -166,7 +174,7 @@ def profiles(
 
 @app.command()
 def doctor(server: Server = None, token: Token = None, json: Json = False) -> None:
-    """Say what this machine can do, and what is missing for more."""
+    """Show what this machine can do and what is missing."""
     from warpwright.cli.doctor import run_doctor
 
     raise typer.Exit(run_doctor(server, token, as_json=json))
@@ -174,17 +182,19 @@ def doctor(server: Server = None, token: Token = None, json: Json = False) -> No
 
 @app.command()
 def batch(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON lines, one kernel a line; or the id of a batch.")],
-    profile: Annotated[str | None, typer.Option("--profile", "-p", help="Device of lines that name none.")] = None,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON lines, one kernel per line; or the id of a batch.")],
+    profile: Annotated[
+        str | None, typer.Option("--profile", "-p", help="Device for lines that do not name one.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the results here: .jsonl or .csv.")] = None,
-    name: Annotated[str, typer.Option("--name", help="For people; the file's name by default.")] = "",
+    name: Annotated[str, typer.Option("--name", help="Name to show; the file's name by default.")] = "",
     effort: Annotated[str | None, typer.Option("--effort", help="quick, normal or thorough.")] = None,
-    detach: Annotated[bool, typer.Option("--detach", help="Submit and leave; a server goes on.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Submit and exit; the server continues.")] = False,
     server: Server = None,
     token: Token = None,
     json: Json = False,
 ) -> None:
-    """Tune many kernels at once; the display survives a lost connection and can be taken up again."""
+    """Tune many kernels at once; the display survives a lost connection and can be resumed."""
     from warpwright.cli.batch import BatchOptions, run_batch
 
     raise typer.Exit(run_batch(BatchOptions(file, profile, out, name, effort, detach, server, token, json)))
@@ -198,13 +208,15 @@ def lock(
     settings: Settings = None,
     path: Annotated[Path, typer.Option("--lock", help="The lock file.")] = Path("warpwright.lock"),
     candidates: Annotated[int | None, typer.Option("--candidates", "-n", min=1, help="Schedules to try.")] = None,
-    budget: Annotated[float | None, typer.Option("--budget", min=0.1, help="Seconds for the whole tuning.")] = None,
+    budget: Annotated[
+        float | None, typer.Option("--budget", min=0.1, help="Time limit in seconds for the whole tuning.")
+    ] = None,
     effort: Annotated[str, typer.Option("--effort", help="quick, normal or thorough.")] = "normal",
     build_options: BuildOptions = None,
     server: Server = None,
     token: Token = None,
 ) -> None:
-    """Write the best known schedule of a kernel into a lock file that a repository commits; tune where none is known."""
+    """Write the best known schedule of a kernel into a lock file to commit; tune if none is known."""
     from warpwright.cli.lock import LockOptions, run_lock
 
     options = LockOptions(
@@ -221,10 +233,11 @@ def build(
     locked: Annotated[bool, typer.Option("--locked", help="Any difference from the lock file ends the build.")] = False,
     source_only: Annotated[bool, typer.Option("--source-only", help="CUDA source, no binary.")] = False,
     depfile: Annotated[
-        Path | None, typer.Option("--depfile", help="Write what the build depends on, for make, ninja and CMake.")
+        Path | None,
+        typer.Option("--depfile", help="Write the files that the build depends on, for make, ninja and CMake."),
     ] = None,
 ) -> None:
-    """Build what a lock file names: digests compared, schedules verified again, no service needed with --locked."""
+    """Build what a lock file names: compares digests and verifies schedules again; with --locked no service is needed."""
     from warpwright.cli.lock import run_build
 
     raise typer.Exit(run_build(path, out, locked=locked, source_only=source_only, depfile=depfile))
@@ -232,8 +245,8 @@ def build(
 
 @app.command()
 def report(
-    job: Annotated[str, typer.Argument(metavar="JOB", help="Id of a job, as 'tune --json' and the API give it.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The page.")] = Path("report.html"),
+    job: Annotated[str, typer.Argument(metavar="JOB", help="Id of a job, as shown by 'tune --json' and the API.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="File to write.")] = Path("report.html"),
     server: Server = None,
     token: Token = None,
 ) -> None:
@@ -245,10 +258,14 @@ def report(
 
 @app.command()
 def serve(
-    host: Annotated[str | None, typer.Option("--host", help="Address; anything but loopback needs a token.")] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="Address to listen on; any address but loopback requires a token.")
+    ] = None,
     port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 8753 by default.")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="Folder of database and artifacts.")] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=0, help="Jobs at a time; 0 serves HTTP only.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Folder for the database and artifacts.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=0, help="Jobs that run at the same time; 0 serves HTTP only.")
+    ] = None,
 ) -> None:
     """Serve the HTTP API and the dashboard."""
     from warpwright.cli.serve import run_serve
@@ -261,8 +278,8 @@ def bundle(
     job_or_file: Annotated[
         str, typer.Argument(metavar="JOB_OR_FILE", help="Id of a job, or a kernel file to tune first.")
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The bundle.")],
-    profile: Annotated[str | None, typer.Option("--profile", "-p", help="Device, for a kernel file.")] = None,
+    out: Annotated[Path, typer.Option("-o", "--out", help="File to write.")],
+    profile: Annotated[str | None, typer.Option("--profile", "-p", help="Device, if a kernel file is given.")] = None,
     function: Function = None,
     settings: Settings = None,
     candidates: Annotated[int | None, typer.Option("--candidates", "-n", min=1, help="Schedules to try.")] = None,
@@ -270,7 +287,7 @@ def bundle(
     server: Server = None,
     token: Token = None,
 ) -> None:
-    """Pack built candidates for a machine without a network, to be measured there."""
+    """Pack built candidates to be measured on a machine without a network."""
     from warpwright.cli.bundle import BundleOptions, run_bundle
 
     options = BundleOptions(
@@ -289,10 +306,12 @@ def bundle(
 
 @app.command()
 def measure(
-    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What 'warpwright bundle' packed.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The results.")] = Path("results.json"),
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="Bundle written by 'warpwright bundle'.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="File to write the results to.")] = Path("results.json"),
     device: Annotated[str, typer.Option("--device", help="0, cuda:1, npu:0, or simulated.")] = "0",
-    budget: Annotated[float, typer.Option("--budget", min=0.1, help="Seconds for the whole session.")] = 600.0,
+    budget: Annotated[
+        float, typer.Option("--budget", min=0.1, help="Time limit in seconds for the whole session.")
+    ] = 600.0,
 ) -> None:
     """Measure a bundle on this machine's device: no network, no database."""
     from warpwright.cli.bundle import run_measure
@@ -302,13 +321,13 @@ def measure(
 
 @app.command()
 def tell(
-    job: Annotated[str, typer.Argument(metavar="JOB", help="The job that the bundle came from.")],
-    results: Annotated[Path, typer.Argument(metavar="RESULTS.json", help="What 'warpwright measure' wrote.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help="Id of the job that the bundle was made from.")],
+    results: Annotated[Path, typer.Argument(metavar="RESULTS.json", help="Results written by 'warpwright measure'.")],
     server: Server = None,
     token: Token = None,
     json: Json = False,
 ) -> None:
-    """Tell a job what was measured elsewhere."""
+    """Give a job the results that were measured elsewhere."""
     from warpwright.cli.bundle import run_tell
 
     raise typer.Exit(run_tell(job, results, server, token, as_json=json))
@@ -321,14 +340,14 @@ def worker(
         typer.Option(
             "--capabilities",
             help="Comma-separated: solve, frontend, compile.cuda, compile.ascend, measure.PROFILE, or measure for every"
-            " device of this machine; all but measure by default.",
+            " device of this machine; default: all but measure.",
         ),
     ] = None,
-    slots: Annotated[int, typer.Option("--slots", min=1, help="Tasks at a time.")] = 1,
-    name: Annotated[str, typer.Option("--name", help="For people.")] = "",
-    broker: Annotated[str | None, typer.Option("--broker", help="Redis URL; WARPWRIGHT_BROKER_URL without it.")] = None,
+    slots: Annotated[int, typer.Option("--slots", min=1, help="Tasks that run at the same time.")] = 1,
+    name: Annotated[str, typer.Option("--name", help="Name to show.")] = "",
+    broker: Annotated[str | None, typer.Option("--broker", help="Redis URL; default: WARPWRIGHT_BROKER_URL.")] = None,
 ) -> None:
-    """Work for a service on another machine (extra 'cluster'): compile, solve or measure."""
+    """Run tasks of a service on another machine (extra 'cluster'): compile, solve or measure."""
     from warpwright.cli.worker import run_worker_command
 
     raise typer.Exit(run_worker_command(capabilities, slots, name, broker))
@@ -336,7 +355,7 @@ def worker(
 
 workers = typer.Typer(help="List and drain the workers of a service.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(workers, name="workers")
-WorkerName = Annotated[str, typer.Argument(metavar="WORKER", help="As 'workers list' shows it.")]
+WorkerName = Annotated[str, typer.Argument(metavar="WORKER", help="Id as shown by 'workers list'.")]
 
 
 @workers.command("list")
@@ -349,7 +368,7 @@ def workers_list(server: Server = None, token: Token = None, json: Json = False)
 
 @workers.command("drain")
 def workers_drain(worker: WorkerName, server: Server = None, token: Token = None) -> None:
-    """Let a worker end what it does and take nothing new."""
+    """Let a worker finish its tasks and take no new ones."""
     from warpwright.cli.workers import drain_worker
 
     raise typer.Exit(drain_worker(worker, server, token, on=True))
@@ -363,17 +382,17 @@ def workers_resume(worker: WorkerName, server: Server = None, token: Token = Non
     raise typer.Exit(drain_worker(worker, server, token, on=False))
 
 
-tokens = typer.Typer(help="Make, list and revoke access tokens.", no_args_is_help=True, rich_markup_mode=None)
+tokens = typer.Typer(help="Create, list and revoke access tokens.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(tokens, name="token")
 
 
 @tokens.command("create")
 def token_create(
-    name: Annotated[str, typer.Argument(help="For people.")],
+    name: Annotated[str, typer.Argument(help="Name to show.")],
     scopes: Annotated[list[str] | None, typer.Option("--scope", help="read, tune, work or admin; repeatable.")] = None,
     json: Json = False,
 ) -> None:
-    """Make a token and print its secret, this once."""
+    """Create a token and print its secret, which is shown only once."""
     from warpwright.cli.tokens import create_token
 
     raise typer.Exit(create_token(name, scopes or [], as_json=json))

@@ -1,4 +1,4 @@
-"""Progress of a tuning on stderr: a bar with the phase; on a pipe one line an event; silent on demand."""
+"""Progress of a tuning on stderr: a bar with the phase, or one line per event on a pipe; ``--quiet`` shows nothing."""
 
 import sys
 from types import TracebackType
@@ -40,7 +40,7 @@ class TuningProgress:
         self._bar.stop()
 
     def __call__(self, event: EventView) -> None:
-        """Shows one event; kinds that a newer server may send are passed over."""
+        """Shows one event; kinds that this version does not know are ignored."""
         show = {
             "state": self._state,
             "variant": self._variant,
@@ -51,7 +51,7 @@ class TuningProgress:
             show(event.data)
 
     def note(self, text: str) -> None:
-        """Shows what is being waited for."""
+        """Shows what the command is waiting for."""
         self._bar.update(self._task, description=f"{self._title}: {text}")
 
     def _state(self, data: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Tables and lines for people, on stdout. Every name that came from a user is printed as text, never as markup."""
+"""Tables and lines for people, on stdout. Every name that a user gave is printed as text, never as markup."""
 
 from rich.console import Console
 from rich.table import Table
@@ -12,7 +12,7 @@ __all__ = ["console", "print_result", "print_schedule"]
 
 
 def console() -> Console:
-    """The console of stdout; wide enough for the tables where the output is no terminal."""
+    """The console of stdout; wide enough for the tables if the output is not a terminal."""
     found = Console(highlight=False)
     return found if found.is_terminal else Console(highlight=False, width=180)
 
@@ -34,7 +34,7 @@ def print_result(result: Result) -> None:
         if best.certificate is not None:
             out.print(Text(proof_line(best.certificate, best.status)))
     for entry in result.rejected[:5]:
-        where = structure_words(entry.structure) or "every structure"
+        where = structure_words(entry.structure) or "all structures"
         out.print(Text(f"impossible (variant {entry.variant}): {where}", style="yellow"))
         for family, message, relaxation in entry.conflicts:
             out.print(Text(f"    {family}: {message}" + (f" -> {relaxation}" if relaxation else "")))
@@ -43,8 +43,8 @@ def print_result(result: Result) -> None:
     for number, failure in result.refused_variants.items():
         out.print(Text(f"variant {number} refused: {failure.message} ({failure.code})", style="yellow"))
     if result.partial:
-        known = "the answer is what was known then" if best is not None else "nothing usable was known then"
-        words = f"stopped early ({result.stopped_by or 'budget'}): {known}; the same command goes on from here"
+        known = "this is the best known so far" if best is not None else "nothing usable is known yet"
+        words = f"stopped early ({result.stopped_by or 'budget'}): {known}; the same command continues from here"
         out.print(Text(words, style="yellow"))
 
 
@@ -76,7 +76,7 @@ def print_schedule(schedule: Schedule, out: Console) -> None:
 
 
 def _sizes(candidate: Candidate) -> str:
-    """How the chosen candidate did at the kernel's other sizes; empty when it has none, or was not measured."""
+    """The result of the chosen candidate at the kernel's other sizes; empty if there are none or it was not measured."""
     entries = candidate.measurement.get("sizes")
     ends = [
         f"{entry['name']}: {str(entry['outcome']).replace('_', ' ')}" + (f" ({reason})" if reason else "")

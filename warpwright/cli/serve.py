@@ -21,12 +21,12 @@ log = structlog.get_logger(__name__)
 
 
 def run_serve(host: str | None, port: int | None, data: Path | None, jobs: int | None) -> ExitCode:
-    """Serves until it is told to stop; options win over ``WARPWRIGHT_*`` variables.
+    """Serves until it is stopped; options override ``WARPWRIGHT_*`` variables.
 
     Raises:
         SettingsError: a variable does not parse.
-        TokensMissing: reachable from elsewhere, and no token was made.
-        Unavailable: database or data folder cannot be used.
+        TokensMissing: reachable from other machines, and there is no token.
+        Unavailable: the database or the data folder cannot be used.
     """
     settings = Settings.from_environment()
     settings = replace(
@@ -42,7 +42,7 @@ def run_serve(host: str | None, port: int | None, data: Path | None, jobs: int |
 
 
 class _Server(uvicorn.Server):
-    """Tells those who wait that it was told to end: it would wait for them, and then cut them off."""
+    """Wakes waiting requests when it is asked to stop: otherwise it would wait for them and then cut them off."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """SIGTERM or Ctrl-C."""
@@ -54,7 +54,7 @@ class _Server(uvicorn.Server):
 def _serve(settings: Settings) -> ExitCode:
     telemetry.configure("warpwright")
     app = create_app(settings)
-    # What went wrong at the start is told once, by us.
+    # A failed start is reported once, by the command line.
     logging.getLogger("uvicorn.error").addFilter(lambda record: not hasattr(app.state, "failure"))
     server = _Server(
         uvicorn.Config(
@@ -66,7 +66,7 @@ def _serve(settings: Settings) -> ExitCode:
             timeout_graceful_shutdown=max(1, round(settings.shutdown_seconds)),
         )
     )
-    # Its exit code of a start that failed is another thing among ours.
+    # uvicorn's exit code of a failed start has another meaning here.
     with contextlib.suppress(SystemExit):
         server.run()
     if (failure := getattr(app.state, "failure", None)) is not None:

@@ -34,7 +34,7 @@ __all__ = ["SolveOptions", "run_solve"]
 
 DEFAULT_ENGINE = "cpsat"
 ENGINES = (DEFAULT_ENGINE, "z3", "enumerate")
-"""For kernels; an engine's own module is imported in a child only."""
+"""Engines for kernels; an engine's own module is imported in a child only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class SolveOptions:
 
 
 def run_solve(options: SolveOptions) -> ExitCode:
-    """Solves what was asked for and prints the answer."""
+    """Solves the given kernel, problem or calls and prints the answer."""
     if options.problem is not None:
         return _solve_problem(options.problem, options)
     if options.scheduler_call is not None:
@@ -63,7 +63,7 @@ def run_solve(options: SolveOptions) -> ExitCode:
     if options.file is None or options.profile is None:
         raise WarpwrightError("a kernel needs --profile", code="profile-needed", place="--profile")
     if options.engine is not None and options.engine not in ENGINES:
-        message = f"no engine is called {options.engine!r}; there are {', '.join(ENGINES)}"
+        message = f"there is no engine {options.engine!r}; choose one of {', '.join(ENGINES)}"
         raise WarpwrightError(message, code="engine-unknown", place="--engine")
     profile = profile_of(options.profile)
     pins = pins_of(options.pins)

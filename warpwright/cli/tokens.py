@@ -1,4 +1,4 @@
-"""``warpwright token``: makes, lists and revokes access tokens of the database that the settings name."""
+"""``warpwright token``: creates, lists and revokes access tokens in the database of the settings."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ SHOWN = 1000
 
 
 def create_token(name: str, scopes: list[str], *, as_json: bool) -> ExitCode:
-    """Makes a token; its secret is printed this once.
+    """Creates a token; its secret is printed only once.
 
     Raises:
         WarpwrightError: ``scope-unknown``.
@@ -36,7 +36,7 @@ def create_token(name: str, scopes: list[str], *, as_json: bool) -> ExitCode:
         sys.stdout.write(json.dumps({**token.model_dump(mode="json"), "secret": secret}) + "\n")
     else:
         sys.stdout.write(secret + "\n")
-        sys.stderr.write(f"{token.id} ({', '.join(token.scopes)}): the line above is the secret; it is not kept\n")
+        sys.stderr.write(f"{token.id} ({', '.join(token.scopes)}): the line above is the secret; it is not stored\n")
     return ExitCode.OK
 
 
@@ -71,7 +71,7 @@ def revoke_token(token_id: str) -> ExitCode:
     """
     with _database() as database:
         if not database.write(lambda session: repository.revoke(session, token_id)):
-            raise WarpwrightError(f"no active token is called {token_id!r}", code="token-unknown", place=token_id)
+            raise WarpwrightError(f"there is no active token {token_id!r}", code="token-unknown", place=token_id)
     sys.stdout.write(f"revoked {token_id}\n")
     return ExitCode.OK
 
@@ -86,7 +86,7 @@ def _scope(name: str) -> Scope:
     except ValueError:
         names = ", ".join(scope.value for scope in Scope)
         raise WarpwrightError(
-            f"no scope is called {name!r}; there are {names}", code="scope-unknown", place="--scope"
+            f"there is no scope {name!r}; choose from {names}", code="scope-unknown", place="--scope"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""``warpwright tune``: read the kernel here, tune here or on a server, print, write what was asked for."""
+"""``warpwright tune``: reads the kernel here, tunes here or on a server, prints the result and writes the requested files."""
 
 import json
 import signal
@@ -50,7 +50,7 @@ class TuneOptions:
 
 
 def run_tune(options: TuneOptions) -> ExitCode:
-    """Tunes, prints the result, writes ``--out``; the exit code says how it ended."""
+    """Tunes, prints the result and writes ``--out``; the exit code says how it ended."""
     profile = profile_of(options.profile)
     pins = pins_of(options.pins)
     build_options = build_options_of(options.build_options, profile)
@@ -90,12 +90,12 @@ def effort_of(name: str) -> Effort:
         return Effort(name)
     except ValueError:
         names = ", ".join(entry.value for entry in Effort)
-        message = f"no effort is called {name!r}; there are {names}"
+        message = f"there is no effort {name!r}; choose one of {names}"
         raise WarpwrightError(message, code="effort-unknown", place="--effort") from None
 
 
 def exit_code_of_result(result: Result) -> ExitCode:
-    """How a tuning that gave an answer ended."""
+    """The exit code of a tuning that gave an answer."""
     if result.partial and result.best is None:
         return ExitCode.UNKNOWN if result.stopped_by == "budget" else ExitCode.INTERRUPTED
     if result.partial:
@@ -113,7 +113,7 @@ def exit_code_of_result(result: Result) -> ExitCode:
 
 @contextmanager
 def stoppable() -> Iterator[Stop]:
-    """A flag that the first Ctrl-C raises, so that a partial answer comes out; the second one ends the program."""
+    """A flag that the first Ctrl-C sets, so that there is a partial answer; the second one ends the program."""
     stop = Stop()
 
     def first(signum: int, frame: FrameType | None) -> None:
@@ -122,7 +122,7 @@ def stoppable() -> Iterator[Stop]:
 
     try:
         before = signal.signal(signal.SIGINT, first)
-    except ValueError:  # not the main thread: nobody presses keys at us
+    except ValueError:  # not the main thread: no signals arrive here
         yield stop
         return
     try:

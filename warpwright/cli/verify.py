@@ -1,4 +1,4 @@
-"""``warpwright verify``: check a schedule against every rule, without a solver."""
+"""``warpwright verify``: checks a schedule against every rule, without a solver."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""``warpwright worker``: takes tasks of its capabilities from the queue until it is told to stop."""
+"""``warpwright worker``: takes tasks that it can do from the queues until it is stopped."""
 
 import os
 
@@ -14,7 +14,7 @@ def run_worker_command(capabilities: str | None, slots: int, name: str, broker: 
     """Works until SIGTERM or Ctrl-C.
 
     Raises:
-        UnknownCapability: a capability is no queue of ours. DeviceMissing: it names a device that is not here.
+        UnknownCapability: there is no queue for a capability. DeviceMissing: it names a device that is not present.
         SettingsError: an environment variable does not parse.
         WarpwrightError: ``extra-missing`` without the extra ``cluster``.
     """

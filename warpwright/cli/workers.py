@@ -1,4 +1,4 @@
-"""``warpwright workers``: lists the workers of a service, drains one, or lets it work again."""
+"""``warpwright workers``: lists the workers of a service, drains one, or resumes it."""
 
 import json
 import sys
@@ -18,14 +18,14 @@ def list_workers(server: str | None, token: str | None, *, as_json: bool) -> Exi
     """Lists all workers that ever reported.
 
     Raises:
-        WarpwrightError: the service refused, or is away.
+        WarpwrightError: the service refused, or does not answer.
     """
     with client_of(server, token) as client:
         found = list(client.workers())
     if as_json:
         sys.stdout.write(json.dumps({"workers": [worker.model_dump(mode="json") for worker in found]}) + "\n")
         return ExitCode.OK
-    table = Table("worker", "state", "takes", "devices", "tasks", "last heard", "last error", header_style="bold")
+    table = Table("worker", "state", "takes", "devices", "tasks", "last heartbeat", "last error", header_style="bold")
     for worker in found:
         cells = (
             worker.id,
@@ -42,7 +42,7 @@ def list_workers(server: str | None, token: str | None, *, as_json: bool) -> Exi
 
 
 def drain_worker(name: str, server: str | None, token: str | None, *, on: bool) -> ExitCode:
-    """Drains a worker, or takes that back.
+    """Drains a worker, or resumes it.
 
     Raises:
         WarpwrightError: ``worker-unknown``.

@@ -33,10 +33,10 @@ class AsyncClient:
     """One server's resources, typed. Close it, or use it as an asynchronous context manager.
 
     Args:
-        server: address; ``WARPWRIGHT_SERVER`` or this machine without one.
-        token: access token; ``WARPWRIGHT_TOKEN`` without one.
-        seconds: patience for one answer, on top of what a long poll asks for.
-        retries: repetitions of a repeatable request after a lost connection or a 429 or 503.
+        server: address; default: ``WARPWRIGHT_SERVER``, else this machine.
+        token: access token; default: ``WARPWRIGHT_TOKEN``.
+        seconds: how long to wait for one answer, in addition to the wait that a long poll asks for.
+        retries: how often a repeatable request is repeated after a lost connection, a 429 or a 503.
         transport: httpx transport, for tests without a network.
 
     Every method raises :class:`ServerError` for a problem document and :class:`ServerUnreachable` without an answer.
@@ -69,7 +69,7 @@ class AsyncClient:
         await self._http.aclose()
 
     async def send(self, call: Call[T]) -> T:
-        """Sends one call, again where that is harmless."""
+        """Sends one call, and repeats it where that is safe."""
         attempt = 0
         while True:
             response = None
@@ -101,15 +101,15 @@ class AsyncClient:
         return await self.send(calls.submit_job(submission, key))
 
     async def job(self, job_id: str, *, wait: float | None = None) -> JobView:
-        """A job, when it has ended or ``wait`` seconds are over."""
+        """A job, once it has ended or ``wait`` seconds have passed."""
         return await self.send(calls.job(job_id, wait))
 
     def jobs(self, **filters: Any) -> AsyncIterator[JobSummary]:
-        """All jobs that the filters let through, newest first, page by page."""
+        """All jobs that match the filters, newest first, page by page."""
         return self._items(lambda cursor: calls.jobs({**filters, "cursor": cursor}))
 
     async def wait(self, job_id: str, *, seconds: float | None = None) -> JobView:
-        """The job when it has ended, or after ``seconds`` as it is then."""
+        """The job once it has ended, or its state after ``seconds``."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while True:
             left = 30.0 if deadline is None else min(30.0, max(0.0, deadline - time.monotonic()))
@@ -118,7 +118,7 @@ class AsyncClient:
                 return job
 
     async def cancel(self, job_id: str) -> JobView:
-        """Asks a job to end; what is known by then stays."""
+        """Asks a job to stop; what it found so far stays."""
         return await self.send(calls.cancel_job(job_id))
 
     async def delete(self, job_id: str) -> None:
@@ -130,11 +130,11 @@ class AsyncClient:
         return await self.send(calls.refresh(request))
 
     async def upload_profile(self, upload: ProfileUpload) -> ProfileView:
-        """Stores a hardware profile of the user's own."""
+        """Stores the user's own hardware profile."""
         return await self.send(calls.upload_profile(upload))
 
     async def submit_batch(self, text: bytes, *, name: str = "") -> BatchView:
-        """Submits many kernels at once: JSON lines, one job submission a line."""
+        """Submits many kernels at once: JSON lines, one job submission per line."""
         return await self.send(calls.submit_batch(text, name))
 
     async def batch(self, batch_id: str) -> BatchView:
@@ -150,7 +150,7 @@ class AsyncClient:
         return self._items(calls.tokens)
 
     async def create_token(self, request: TokenRequest) -> NewToken:
-        """Makes an access token; its secret is in this answer only."""
+        """Creates an access token; its secret is in this answer only."""
         return await self.send(calls.create_token(request))
 
     async def revoke_token(self, token_id: str) -> None:
@@ -166,15 +166,15 @@ class AsyncClient:
         return self._items(lambda cursor: calls.batch_items(batch_id, cursor))
 
     async def batch_results(self, batch_id: str, shape: str = "jsonl") -> bytes:
-        """The answers so far, a line for each line of the batch: ``jsonl`` or ``csv``."""
+        """The answers so far, one line for each line of the batch: ``jsonl`` or ``csv``."""
         return await self.send(calls.batch_results(batch_id, shape))
 
     async def cancel_batch(self, batch_id: str) -> BatchView:
-        """Stops a batch; what is known by then stays."""
+        """Stops a batch; what it found so far stays."""
         return await self.send(calls.cancel_batch(batch_id))
 
     async def events(self, job_id: str, *, after: int = 0) -> AsyncIterator[EventView]:
-        """A job's events as they happen, until it has ended; a lost connection is taken up again where it broke."""
+        """A job's events as they happen, until it has ended; a lost connection is resumed where it broke."""
         lines = EventLines(after)
         attempt = 0
         while True:
@@ -201,7 +201,7 @@ class AsyncClient:
                 attempt += 1
 
     async def tell(self, job_id: str, results: Mapping[str, Any]) -> JobView:
-        """Tells a job what a bundle's measuring gave."""
+        """Gives a job the results of a measured bundle."""
         return await self.send(calls.tell(job_id, results))
 
     async def log(self, job_id: str, *, cursor: str | None = None) -> Page[EventView]:
@@ -213,11 +213,11 @@ class AsyncClient:
         return await self.send(calls.lookup(request))
 
     def results(self, **filters: Any) -> AsyncIterator[ResultView]:
-        """All stored results that the filters let through."""
+        """All stored results that match the filters."""
         return self._items(lambda cursor: calls.results({**filters, "cursor": cursor}))
 
     async def solve(self, request: SolveRequest) -> SolveAnswer:
-        """One schedule with its proof, or the constraint families that clash; nothing is built or stored."""
+        """One schedule with its proof, or the families that conflict; nothing is built or stored."""
         return await self.send(calls.solve(request))
 
     def candidates(self, job_id: str) -> AsyncIterator[CandidateView]:
@@ -225,7 +225,7 @@ class AsyncClient:
         return self._items(lambda cursor: calls.candidates(job_id, cursor))
 
     async def artifact(self, digest: str) -> bytes:
-        """The bytes behind a digest, checked against it."""
+        """The bytes with this digest, checked against it."""
         return await self.send(calls.artifact(digest))
 
     async def report(self, job_id: str) -> str:
@@ -241,9 +241,9 @@ class AsyncClient:
         return await self.send(calls.profile(name))
 
     def workers(self) -> AsyncIterator[WorkerView]:
-        """All workers that ever reported, those that fell silent included."""
+        """All workers that ever reported, including those without a recent heartbeat."""
         return self._items(calls.workers)
 
     async def drain(self, worker: str, *, on: bool = True) -> WorkerView:
-        """Lets a worker end what it does and take nothing new; ``on=False`` takes that back."""
+        """Lets a worker finish its tasks and take no new ones; ``on=False`` resumes it."""
         return await self.send(calls.drain(worker, on))

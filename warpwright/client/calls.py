@@ -31,7 +31,7 @@ Parameter = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP answer as far as the parsing needs it."""
+    """The parts of an HTTP answer that parsing needs."""
 
     status: int
     body: bytes
@@ -51,7 +51,7 @@ class Call(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = True
     wait_seconds: float = 0.0
-    """How long the server may hold the answer back (long polling), on top of the client's own patience."""
+    """How long the server may hold the answer back (long polling), in addition to the client's own time limit."""
 
 
 def model(kind: type[BaseModel]) -> Callable[[Answer], Any]:
@@ -66,14 +66,14 @@ def page(kind: type[BaseModel]) -> Callable[[Answer], Any]:
 
 
 def submit_job(submission: JobSubmission, key: str | None) -> Call[JobView]:
-    """Asks for a tuning; with an idempotency key the same request may be sent blindly."""
+    """Asks for a tuning; with an idempotency key the request can be repeated safely."""
     body = submission.model_dump(mode="json", exclude_unset=True)
     headers = {"Idempotency-Key": key} if key else {}
     return Call("POST", "/v1/jobs", model(JobView), json=body, headers=headers, repeatable=key is not None)
 
 
 def job(job_id: str, wait: float | None) -> Call[JobView]:
-    """A job, when it has ended or ``wait`` seconds are over."""
+    """A job, once it has ended or ``wait`` seconds have passed."""
     return Call(
         "GET", f"/v1/jobs/{quote(job_id, safe='')}", model(JobView), params={"wait": wait}, wait_seconds=wait or 0.0
     )
@@ -85,7 +85,7 @@ def jobs(params: Mapping[str, Parameter]) -> Call[Page[JobSummary]]:
 
 
 def cancel_job(job_id: str) -> Call[JobView]:
-    """Asks a job to end; what is known by then stays."""
+    """Asks a job to stop; what it found so far stays."""
     return Call("POST", f"/v1/jobs/{quote(job_id, safe='')}:cancel", model(JobView))
 
 
@@ -100,7 +100,7 @@ def job_events(job_id: str, headers: Mapping[str, str]) -> Call[None]:
 
 
 def tell(job_id: str, results: Mapping[str, Any]) -> Call[JobView]:
-    """Results of a bundle, for the job that it came from; telling the same twice changes nothing."""
+    """Results of a bundle, for the job that it was made from; sending them twice changes nothing."""
     return Call("POST", f"/v1/jobs/{quote(job_id, safe='')}:tell", model(JobView), json=dict(results))
 
 
@@ -123,7 +123,7 @@ def results(params: Mapping[str, Parameter]) -> Call[Page[ResultView]]:
 
 
 def submit_batch(text: bytes, name: str) -> Call[BatchView]:
-    """Many submissions as JSON lines; the same bytes are the same batch, so it may be sent again blindly."""
+    """Many submissions as JSON lines; the same bytes are the same batch, so the request can be repeated safely."""
     headers = {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"}
     packed = gzip.compress(text, mtime=0)
     return Call("POST", "/v1/batches", model(BatchView), params={"name": name}, content=packed, headers=headers)
@@ -146,7 +146,7 @@ def candidate(job_id: str, candidate_id: str) -> Call[CandidateView]:
 
 
 def create_token(request: TokenRequest) -> Call[NewToken]:
-    """Makes a token; never sent twice, since its secret is shown once."""
+    """Creates a token; never sent twice, because its secret is shown only once."""
     body = request.model_dump(mode="json")
     return Call("POST", "/v1/tokens", model(NewToken), json=body, repeatable=False)
 
@@ -173,7 +173,7 @@ def batch_results(batch_id: str, shape: str) -> Call[bytes]:
 
 
 def cancel_batch(batch_id: str) -> Call[BatchView]:
-    """Stops a batch; what is known by then stays."""
+    """Stops a batch; what it found so far stays."""
     return Call("POST", f"/v1/batches/{quote(batch_id, safe='')}:cancel", model(BatchView))
 
 
@@ -189,7 +189,7 @@ def upload_profile(upload: ProfileUpload) -> Call[ProfileView]:
 
 
 def solve(request: SolveRequest) -> Call[SolveAnswer]:
-    """A schedule with its proof, nothing built; the server may take as long as the request allows."""
+    """A schedule with its proof; nothing is built. The server may take as long as the request allows."""
     body = request.model_dump(mode="json", exclude_unset=True)
     return Call("POST", "/v1/solve", model(SolveAnswer), json=body, wait_seconds=request.seconds * 2 + 90.0)
 
@@ -200,7 +200,7 @@ def candidates(job_id: str, cursor: str | None) -> Call[Page[CandidateView]]:
 
 
 def artifact(digest: str) -> Call[bytes]:
-    """The bytes behind a digest."""
+    """The bytes with this digest."""
 
     def checked(answer: Answer) -> bytes:
         if digest_bytes(answer.body) != digest:
@@ -232,5 +232,5 @@ def workers(cursor: str | None) -> Call[Page[WorkerView]]:
 
 
 def drain(worker: str, on: bool) -> Call[WorkerView]:
-    """Let a worker end what it does and take nothing new, or take that back."""
+    """Lets a worker finish its tasks and take no new ones, or resumes it."""
     return Call("POST", f"/v1/workers/{quote(worker, safe='@:')}:drain", model(WorkerView), params={"on": on})

@@ -9,7 +9,7 @@ __all__ = ["EventLines"]
 
 
 class EventLines:
-    """Collects the lines of a stream, whose data are whole events; ``last`` is the number to resume after."""
+    """Collects the lines of a stream, whose ``data`` are whole events; ``last`` is the number to resume after."""
 
     def __init__(self, after: int = 0) -> None:
         self.last = after
@@ -17,11 +17,11 @@ class EventLines:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers of a request that misses nothing and gets nothing twice."""
+        """Headers of a request that resumes after the last event."""
         return {"Accept": "text/event-stream", **({"Last-Event-ID": str(self.last)} if self.last else {})}
 
     def feed(self, line: str) -> EventView | None:
-        """The event that this line completes, if it completes one; comments and heartbeats complete none."""
+        """The event that this line completes, or None; comments and heartbeats complete no event."""
         if line:
             name, _, value = line.partition(":")
             if name == "data":

@@ -1,4 +1,4 @@
-"""What both clients share: address, token, patience, and how an HTTP answer or a lost connection becomes a value or an error."""
+"""What both clients share: address, token, time limits, and how an answer or a lost connection becomes a value or an error."""
 
 import os
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ DELAYS = (0.2, 1.0, 3.0)
 """Seconds before the first, second and third repetition."""
 LONGEST_DELAY = 30.0
 STREAM_TIMEOUT = {"connect": 10.0, "read": 60.0, "write": 10.0, "pool": 10.0}
-"""Of event streams: the server gives a sign of life more often than this."""
+"""Read timeout of event streams: the server sends a heartbeat more often than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Connection:
             httpx.URL(address)
         except httpx.InvalidURL as error:
             raise ServerUnreachable(
-                f"{address!r} is no address: {error}", code="server-address", place=address
+                f"{address!r} is not a valid address: {error}", code="server-address", place=address
             ) from error
         return address
 
@@ -52,7 +52,7 @@ class Connection:
             self.token or os.environ.get("WARPWRIGHT_TOKEN") or ""
         ).strip()  # a file's last line ends with a newline
         if not (token.isascii() and token.isprintable()):
-            raise ServerError("the access token has characters that no token has", code="token-invalid")
+            raise ServerError("the access token has characters that a token cannot have", code="token-invalid")
         return {"Authorization": f"Bearer {token}"} if token else {}
 
     def request(self, client: httpx.Client | httpx.AsyncClient, call: Call[T]) -> httpx.Request:
@@ -73,7 +73,7 @@ def answer_of(response: httpx.Response, call: Call[T]) -> T:
     """The call's typed result.
 
     Raises:
-        ServerError: a problem document, or an answer that is none of ours.
+        ServerError: a problem document, or an answer that did not come from a Warpwright server.
     """
     if response.is_success:
         try:
@@ -96,7 +96,7 @@ def answer_of(response: httpx.Response, call: Call[T]) -> T:
 
 
 def retry_delay(call: Call[T], attempt: int, retries: int, response: httpx.Response | None) -> float | None:
-    """Seconds until the call may be repeated; None when this was the last word."""
+    """Seconds until the call may be repeated; None if it must not be."""
     if attempt >= retries or not call.repeatable:
         return None
     if response is None:
@@ -108,7 +108,7 @@ def retry_delay(call: Call[T], attempt: int, retries: int, response: httpx.Respo
 
 
 def unreachable(base_url: str, error: httpx.RequestError) -> ServerUnreachable:
-    """The error for a server that gave no answer."""
+    """The error for a server that did not answer."""
     return ServerUnreachable(f"no answer from {base_url}: {str(error) or type(error).__name__}", place=base_url)
 
 

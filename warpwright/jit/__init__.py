@@ -1,4 +1,4 @@
-"""``@warpwright.tuned``: stands where ``@tilelang.jit`` or ``@tilelang.autotune`` stood, and runs the best known schedule."""
+"""``@warpwright.tuned``: replaces ``@tilelang.jit`` or ``@tilelang.autotune`` and runs the best known schedule."""
 
 from warpwright.jit.decorator import tuned
 from warpwright.jit.sources import Choice, ClientSource, LockSource, Source

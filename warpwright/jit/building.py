@@ -1,6 +1,6 @@
-"""The IR that a choice stands for, verified again before it is used.
+"""The IR of a stored choice, verified again before it is used.
 
-Imports TVM, for the user's own process, which has it already; elsewhere compilers live in child processes.
+Imports TVM, because the user's own process has it already; everywhere else compilers run in child processes.
 """
 
 from collections.abc import Mapping
@@ -23,19 +23,19 @@ WRITING = Limits(wall_seconds=120.0)
 
 
 def built_from(ir: str, choice: Choice, profile: HardwareProfile) -> tuple[Any, Mapping[str, Any]] | None:
-    """The function to compile and the pass configurations that go with it; None for the compiler's default.
+    """The function to compile and its pass configurations; None for the compiler's default.
 
-    The function is guarded against the compiler's loss of empty loops, as it was when it was measured
+    The function is protected against the compiler's removal of empty loops, as it was when it was measured
     (``warpwright.lowering.compile.empty_loops``).
 
     Raises:
-        WarpwrightError: ``schedule-illegal``; ``choice-unknown``; what reading the kernel or writing the schedule refused.
+        WarpwrightError: ``schedule-illegal``; ``choice-unknown``; any error of reading the kernel or writing the schedule.
     """
     if choice.schedule is None and choice.kind == "default":
         return None
     configs = next((entry for kind, entry in PASS_CONFIGS.items() if kind == choice.kind), None)
     if configs is None:
-        raise WarpwrightError(f"no choice of ours is called {choice.kind!r}", code="choice-unknown")
+        raise WarpwrightError(f"there is no choice {choice.kind!r}", code="choice-unknown")
     text = ir if choice.schedule is None else _scheduled(ir, choice.schedule, profile)
     return guard_empty_loops(own_placeholders(tvm_ir.load_json(text))), configs
 

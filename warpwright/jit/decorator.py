@@ -1,6 +1,6 @@
-"""The decorator. Runs in the user's own process, which has TileLang already; elsewhere compilers live in child processes.
+"""The decorator. Runs in the user's own process, which has TileLang already; everywhere else compilers run in child processes.
 
-Whatever goes wrong on our side, the compiler's default runs. TileLang is imported when a kernel is decorated.
+Whatever goes wrong in Warpwright, the compiler's default runs. TileLang is imported when a kernel is decorated.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -75,26 +75,26 @@ def tuned(
 
     Args:
         function: a function that returns a ``@T.prim_func`` (or TileLang's eager style), a ``@tilelang.jit`` or a
-            ``@tilelang.autotune`` object. The object itself stays as it is.
+            ``@tilelang.autotune`` object. The object itself is not changed.
         profile: device; its ``arch`` is the compilation target unless ``target`` is among the options.
-        lock: a lock file to look in, before anything else.
-        server: a server to look in; without one and without ``lock``, the results of this machine.
+        lock: a lock file to look in first.
+        server: a server to ask; without ``server`` and ``lock``, the results of this machine.
         token: access token of the server.
         tune: ``never`` looks up only; ``background`` tunes unknown kernels in a thread, for later calls and processes;
             ``first`` tunes an unknown kernel before its first use.
         effort: the budget of such a tuning.
         build_options: names of options that change how the kernel rounds (``warpwright.lowering.compile.options``): only
         results with
-            the same ones are taken, and the compiler's default is built with them too.
-        variants: parameter sets of the kernel's family, the default first, as ``VARIANTS`` of a kernel file; the ``configs``
+            the same ones are used, and the compiler's default is built with them too.
+        variants: parameter sets of the kernel family, the default first, as ``VARIANTS`` of a kernel file; the ``configs``
             of ``@tilelang.autotune`` without them. A call that gives none of their parameters gets the best known variant.
-        source: where to look, in place of the above.
+        source: where to look, instead of the above.
         options: TileLang's own (``out_idx``, ``target``, ``execution_backend``, ``pass_configs``, ...); they replace those
             of a ``@tilelang.jit`` object.
 
     Returns:
         A ``tilelang.jit`` object (or a decorator that makes one). Calling it never raises because a server or a lock file is
-        away: a log line says so and the compiler's default runs.
+        unavailable: a log line says so and the compiler's default runs.
     """
     if function is None:
         return partial(
@@ -152,7 +152,7 @@ def _connect(server: str | None, token: str | None, tuning: bool) -> Any:
 
 
 def _jit(function: Any, profile: HardwareProfile, options: dict[str, Any]) -> tuple[Any, Callable[[], Variants]]:
-    """TileLang's own object for the function, the profile's arch its target, and the family's parameter sets."""
+    """TileLang's own object for the function, with the profile's arch as its target, and the kernel family's parameter sets."""
     import tilelang
     from tilelang.autotuner.tuner import AutoTuneImpl
     from tilelang.jit import JITImpl

@@ -1,8 +1,8 @@
-"""TileLang's own JIT object with another way to its function.
+"""TileLang's own JIT object, with another way to obtain its function.
 
-Imports TileLang, for the user's own process, which has it already; elsewhere compilers live in child processes.
+Imports TileLang, because the user's own process has it already; everywhere else compilers run in child processes.
 Argument binding, caches, both modes (a kernel object, or immediate execution), output indices, flags and debug files stay
-TileLang's: what is replaced is the choice of the variant and of the function that TileLang compiles.
+TileLang's own; only the choice of the variant and of the function that TileLang compiles is replaced.
 """
 
 import logging
@@ -29,7 +29,7 @@ When = Literal["never", "background", "first"]
 
 
 class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untyped
-    """A copy of a ``JITImpl`` that compiles the best known schedule, and TileLang's default wherever there is none."""
+    """A copy of a ``JITImpl`` that compiles the best known schedule, or TileLang's default if there is none."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
 
     @property
     def variants(self) -> list[dict[str, Any]]:
-        """The parameter sets of the family, the default first; empty for a kernel that is none."""
+        """The parameter sets of the kernel family, the default first; empty for a single kernel."""
         return [dict(entry) for entry in self._variants()]
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """As TileLang's: the kernel object, or in eager mode its result; parameters of the family may be left out."""
+        """As TileLang's: the kernel object, or in eager mode its result; parameters of the kernel family may be left out."""
         return super().__call__(*arguments, **self._complete(arguments, keywords))
 
     def compile(self, *arguments: Any, **keywords: Any) -> Any:
@@ -61,7 +61,7 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
         if ready is not None:
             try:
                 return ready.compile()
-            except Exception as error:  # noqa: BLE001 - the promise: whatever fails on our side, the user's kernel runs
+            except Exception as error:  # noqa: BLE001 - the promise: whatever fails in Warpwright, the user's kernel runs
                 self._warn(error)
         return super().compile(*arguments, **named)
 
@@ -75,7 +75,9 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
                 raise ValueError(f"Invalid config type: {type(config)}, expected tuple or dict.")
             given, named = (config, {}) if isinstance(config, tuple) else ((), config)
             calls.append((given, dict(self._complete(given, named))))
-        ready = [self._ready(given, named) for given, named in calls]  # TileLang elaborates one by one as well
+        ready = [
+            self._ready(given, named) for given, named in calls
+        ]  # TileLang also elaborates them one after the other
 
         def scheduled(one: Any) -> Any:
             try:
@@ -95,7 +97,7 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
         return built
 
     def _complete(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The keywords, with the best known variant's parameters where the family's were left out."""
+        """The keywords, with the best known variant's parameters if those of the kernel family were left out."""
         variants = self._variants()
         if not variants:
             return keywords
@@ -105,7 +107,7 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
             if any(name in bound for entry in variants for name in entry):
                 return keywords
             self.signature.bind(*arguments, **default)
-        except TypeError:  # what is wrong is no parameter of the family: TileLang's own message says what
+        except TypeError:  # the wrong argument is not a parameter of the kernel family: TileLang's own message names it
             return default
         self.initialize_jit_mode(*arguments, **default)
         key = self.func.parse_args(*arguments, **default)[0]
@@ -116,8 +118,8 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
         return {**self._chosen[key], **keywords}
 
     def _ready(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> "_Ready | None":
-        """What TileLang is to compile in place of its own; None where its default is the choice, or nothing is known."""
-        function = self.get_tir(*arguments, **keywords)  # the user's own code: what it raises is the user's to see
+        """What TileLang shall compile instead; None if its default is the choice, or nothing is known."""
+        function = self.get_tir(*arguments, **keywords)  # the user's own code: its exceptions go to the user
         try:
             text = tvm_ir.save_json(function)
             choice = self._decided[text] if text in self._decided else self._decide([text])
@@ -131,7 +133,7 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
         return _Ready(self, *built) if built is not None else None
 
     def _decide(self, variants: Sequence[str]) -> Choice | None:
-        """The best choice that any place knows for any of the variants, remembered for its IR."""
+        """The best choice that any place knows for any of the variants, remembered by IR."""
         choice = self._find(variants)
         if choice is None and self.tune == "first" and self.places:
             self.places[-1].improve(self.name, variants, self.profile)
@@ -165,7 +167,7 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
 
 
 class _Ready(JITImpl):  # type: ignore[misc]  # as above
-    """The same settings with the function already made."""
+    """The same settings, with the function already made."""
 
     def __init__(self, kernel: TunedKernel, function: Any, configs: Mapping[str, Any]) -> None:
         super().__init__(**{entry.name: getattr(kernel, entry.name) for entry in fields(kernel)})
@@ -179,7 +181,7 @@ class _Ready(JITImpl):  # type: ignore[misc]  # as above
 
 
 class _Plain(JITImpl):  # type: ignore[misc]  # as above
-    """TileLang's own parallel compilation of calls given by their number, so that its errors and progress stay its own."""
+    """TileLang's own parallel compilation of numbered calls, so that errors and progress are TileLang's own."""
 
     def __init__(self, kernel: TunedKernel, calls: Sequence[tuple[tuple[Any, ...], dict[str, Any]]]) -> None:
         super().__init__(**{entry.name: getattr(kernel, entry.name) for entry in fields(kernel)})

@@ -1,4 +1,4 @@
-"""A source as ``@tuned`` asks it: within its patience, never raising, and left alone for a while after a failure."""
+"""A source as ``@tuned`` asks it: with a time limit, without exceptions, and not again for a while after a failure."""
 
 import logging
 import threading
@@ -17,9 +17,9 @@ T = TypeVar("T")
 log = logging.getLogger("warpwright.tuned")
 
 PATIENCE_SECONDS = 10.0
-"""For one question, connecting and a stream of single bytes included: a kernel's first call waits for it."""
+"""Time limit of one question, connecting and a slow stream of bytes included: a kernel's first call waits for it."""
 SILENCE_SECONDS = 60.0
-"""A model has many kernels: a server that hangs costs its patience once, and not once a kernel."""
+"""A model has many kernels: a server that hangs costs the time limit once, not once per kernel."""
 
 
 class Silence:
@@ -31,7 +31,7 @@ class Silence:
         self._until: dict[str, float] = {}
 
     def begin(self, name: str) -> None:
-        """The place of this name failed just now."""
+        """Records that the place with this name failed just now."""
         self._until[name] = self._clock() + self.seconds
 
     def holds(self, name: str) -> bool:
@@ -44,7 +44,7 @@ SHARED = Silence()
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``name`` is for people: ``server http://…``, ``lock file …``, ``the results of this machine``."""
+    """One place to look. ``name`` is shown to people: ``server http://…``, ``lock file …``, ``the results of this machine``."""
 
     source: Source
     name: str
@@ -52,16 +52,16 @@ class Place:
     silence: Silence = SHARED
 
     def find(self, kernel: str, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
-        """What the place knows; None, with a log line, when it cannot be asked."""
+        """What the place knows; None, with a log line, if it cannot be asked."""
         if self.silence.holds(self.name):
             log.info("%s: %s did not answer a moment ago and is not asked", kernel, self.name)
             return None
         try:
             return _within(self.patience_seconds, lambda: self.source.find(variants, profile))
-        except Exception as error:  # noqa: BLE001 - a place that is away must not stop the user's program
+        except Exception as error:  # noqa: BLE001 - a place that does not answer must not stop the user's program
             self.silence.begin(self.name)
-            again = f", and it is asked again in {self.silence.seconds:g} s" if self.silence.seconds else ""
-            words = "%s: no answer from %s (%s); without another place the compiler's default runs%s"
+            again = f", and it will be asked again in {self.silence.seconds:g} s" if self.silence.seconds else ""
+            words = "%s: no answer from %s (%s); if no other place knows a schedule, the compiler's default runs%s"
             log.warning(words, kernel, self.name, _first_line(error), again)
             return None
 
@@ -78,7 +78,7 @@ class Place:
 
 
 def _within(seconds: float, ask: Callable[[], T]) -> T:
-    """The answer, or TimeoutError. The question goes on in its own thread, which ends with the process at the latest."""
+    """The answer, or TimeoutError. The question continues in its own thread, which ends with the process at the latest."""
     answers: list[T] = []
     errors: list[BaseException] = []
 
@@ -94,7 +94,7 @@ def _within(seconds: float, ask: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     if not answers:
-        raise TimeoutError(f"nothing within {seconds:g} s")
+        raise TimeoutError(f"no answer within {seconds:g} s")
     return answers[0]
 
 

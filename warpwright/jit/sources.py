@@ -29,22 +29,22 @@ class Choice:
 
 
 class Source(Protocol):
-    """Finds the best known choice for a kernel on a device, and may find a better one.
+    """Finds the best known choice for a kernel on a device, and can search for a better one.
 
-    ``variants`` are the IR texts of the kernel's family, the default first; one text for a kernel that is no family.
+    ``variants`` are the IR texts of the kernel family, the default first; one text for a single kernel.
     """
 
     def find(self, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
-        """The best of what is known of any variant, None when nothing is. May raise anything: the default runs then."""
+        """The best known choice among all variants, or None. May raise anything: the default runs then."""
         ...
 
     def improve(self, name: str, variants: Sequence[str], profile: HardwareProfile) -> None:
-        """Tune, so that the next ``find`` knows more. May take long; called off the caller's thread when asked for."""
+        """Tunes, so that the next ``find`` knows more. May take long; runs in another thread if that was asked for."""
         ...
 
 
 class LockSource:
-    """The entries of a lock file, by the kernel's hash and the profile's digest; only those with these build options.
+    """The entries of a lock file, by the kernel's hash and the profile's digest; only those with the same build options.
 
     Read again when the file changes.
     """
@@ -59,7 +59,7 @@ class LockSource:
         """The locked choice.
 
         Raises:
-            LockError: the file is missing or damaged; ``lock-toolchain``, it was made with another TileLang.
+            LockError: the file is missing or damaged; ``lock-toolchain``: it was made with another TileLang.
         """
         status = self._path.stat() if self._path.exists() else None
         stamp = (status.st_mtime_ns, status.st_size) if status is not None else None
@@ -77,7 +77,7 @@ class LockSource:
         return None
 
     def improve(self, name: str, variants: Sequence[str], profile: HardwareProfile) -> None:
-        """Nothing: a lock file changes by ``warpwright lock`` only."""
+        """Does nothing: only ``warpwright lock`` changes a lock file."""
 
 
 class ClientSource:
@@ -91,7 +91,7 @@ class ClientSource:
         self._options = list(build_options)
 
     def find(self, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
-        """The best stored result of exactly these variants on this device, present toolchain, these build options."""
+        """The best stored result of these variants on this device, with the installed toolchain and these build options."""
         with self._connect(False) as client:
             known = [(self._lookup(client, ir, profile), number) for number, ir in enumerate(variants)]
         found = [(_rank(result), number, result) for result, number in known if result is not None]

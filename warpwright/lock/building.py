@@ -31,7 +31,7 @@ COMPILE = Limits(wall_seconds=300.0, cpu_seconds=600.0)
 
 @dataclass(frozen=True, slots=True)
 class BuiltKernel:
-    """What one entry gave: files by name, and how to launch it."""
+    """The build of one entry: files by name, and how to launch it."""
 
     entry: LockEntry
     folder: Path
@@ -40,7 +40,7 @@ class BuiltKernel:
     arguments: tuple[dict[str, Any], ...]
     outcome: str
     sources: tuple[str, ...]
-    """The files of the user's that it was made from, absolute."""
+    """Absolute paths of the user's files that it was built from."""
 
 
 def build_locked(
@@ -82,7 +82,7 @@ def _built(
 
 
 def folder_names(entries: Sequence[LockEntry]) -> tuple[str, ...]:
-    """``KERNEL-PROFILE`` for each entry; entries that would share a folder have a digest of what they are for behind it."""
+    """``KERNEL-PROFILE`` for each entry; entries that would share a folder get a digest of their place as a suffix."""
     plain = [re.sub(r"[^A-Za-z0-9_.-]", "_", f"{entry.kernel}-{entry.profile}") for entry in entries]
     return tuple(
         name if plain.count(name) == 1 else f"{name}-{digest_text(json.dumps(entry.place)).removeprefix('sha256:')[:8]}"
@@ -120,7 +120,7 @@ def _write_manifest(out: Path, built: Sequence[BuiltKernel]) -> None:
 def check_entry(
     entry: LockEntry, base: Path, *, pool: ChildPool | None = None
 ) -> tuple[KernelFile, KernelVariant, HardwareProfile]:
-    """The entry's kernel file, variant and profile, when nothing that it rests on has changed.
+    """The entry's kernel file, variant and profile, if nothing that it depends on has changed.
 
     Raises:
         LockError: ``lock-toolchain``, ``lock-profile``, ``lock-variant``, ``lock-ir`` or ``lock-illegal``.
@@ -132,7 +132,7 @@ def check_entry(
     kernel = read_kernel_file(base / entry.file, function=entry.function, settings=entry.settings, pool=pool)
     variant = next((each for each in kernel.variants if dict(each.params) == dict(entry.params)), None)
     if variant is None:
-        raise _differs(entry, "the kernel file has no variant with the locked parameters any more", "lock-variant")
+        raise _differs(entry, "the kernel file no longer has a variant with the locked parameters", "lock-variant")
     graph, ir_hash = read_kernel(variant.ir, profile, pool=pool)
     if ir_hash != entry.ir_hash:
         raise _differs(entry, "the kernel has changed since it was locked", "lock-ir")
@@ -143,13 +143,13 @@ def check_entry(
 
 
 def check_toolchain(entry: LockEntry) -> None:
-    """Refuses an entry that another TileLang was locked with: the same schedule may be another kernel there.
+    """Refuses an entry that was locked with another TileLang: the same schedule may give another kernel there.
 
     Raises:
         LockError: ``lock-toolchain``.
     """
     if entry.toolchain != tilelang_version():
-        raise _differs(entry, f"locked with {entry.toolchain}, here is {tilelang_version()}", "lock-toolchain")
+        raise _differs(entry, f"locked with {entry.toolchain}, but {tilelang_version()} is installed", "lock-toolchain")
 
 
 def _differs(entry: LockEntry, what: str, code: str) -> LockError:
@@ -165,7 +165,7 @@ def _build(entry: LockEntry, base: Path, folder: Path, pool: ChildPool, source_o
         made = _run(pool, "materialize.warp", {"ir": ir, "schedule": documents.dump(entry.schedule)}, MATERIALIZE)
         ir, source = made["ir"], made["source"]
         if entry.source_digest and digest_text(source) != entry.source_digest:
-            raise _differs(entry, "the schedule gives another source than when it was locked", "lock-source")
+            raise _differs(entry, "the schedule gives a different source than when it was locked", "lock-source")
         files += [_write(folder, "kernel.py", source), _write(folder, "schedule.json", documents.dumps(entry.schedule))]
     payload = {
         "ir": ir,
@@ -199,7 +199,7 @@ def _run(pool: ChildPool, task: str, payload: dict[str, Any], limits: Limits) ->
 
 
 def _copied(binary: Path, target: Path) -> str:
-    """A copy in one step; the build itself stays where the next one finds it and need not compile."""
+    """Copies in one step; the build itself stays in its cache, so that the next one need not compile."""
     fresh = target.with_name(f".new-{target.name}")
     shutil.copyfile(binary, fresh)
     fresh.replace(target)

@@ -1,4 +1,4 @@
-"""The lock file as a document: entries in a fixed order, one digest an entry, made to be read in a diff."""
+"""The lock file as a document: entries in a fixed order, one digest per entry, readable in a diff."""
 
 import json
 import os
@@ -23,7 +23,7 @@ LOCK_NAME = "warpwright.lock"
 
 @dataclass(frozen=True, slots=True)
 class LockEntry:
-    """One kernel on one device: what was asked for, what was chosen, and the digests that a build compares.
+    """One kernel on one device: the request, the choice, and the digests that a build compares.
 
     ``schedule`` is None where one of the compiler's own choices won (``kind`` names it).
     """
@@ -42,18 +42,18 @@ class LockEntry:
     schedule: Schedule | None
     certificate: Certificate | None
     source_digest: str
-    """Of the TileLang source with the schedule in it; empty where there is none."""
+    """Digest of the TileLang source with the schedule in it; empty if there is none."""
     toolchain: str
     note: str
     time_ns: float | None
     build_options: tuple[str, ...] = ()
-    """Options of the build that change how the kernel rounds; files of before there were options have none."""
+    """Options of the build that change how the kernel rounds; older files have none."""
     profile_file: str | None = None
-    """Path of a profile of the user's own, relative to the lock file's folder; None for a built-in one."""
+    """Path of the user's own profile, relative to the lock file's folder; None for a built-in one."""
 
     @property
     def place(self) -> tuple[str, str, str, str]:
-        """What an entry is for; there is one entry a place."""
+        """What the entry is for; there is one entry per place."""
         return self.file, self.function or "", json.dumps(dict(self.settings), sort_keys=True), self.profile
 
     @property
@@ -91,10 +91,10 @@ class LockEntry:
 
 
 def update_lock(path: Path, entries: Iterable[LockEntry]) -> None:
-    """Puts the entries into the file, the others staying as they are. Several processes may do this at once.
+    """Puts the entries into the file and keeps the others. Several processes may do this at once.
 
     Raises:
-        LockError: as :func:`read_lock`, for a file that is there.
+        LockError: as :func:`read_lock`, if the file exists.
     """
     with alone_in(path.resolve().parent):
         write_lock(path, merged(read_lock(path) if path.exists() else (), entries))
@@ -129,7 +129,7 @@ def read_lock(path: Path) -> tuple[LockEntry, ...]:
     except (ValueError, RecursionError) as error:
         raise LockError(f"{path} is not JSON: {error}", code="lock-not-json", place=str(path)) from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise LockError(f"{path} is no {SCHEMA} document", code="lock-schema", place=str(path))
+        raise LockError(f"{path} is not a {SCHEMA} document", code="lock-schema", place=str(path))
     rows = document.get("entries")
     if not isinstance(rows, list):
         raise LockError(f"{path} has no entries", code="lock-invalid", place="/entries")
@@ -142,7 +142,7 @@ def read_lock(path: Path) -> tuple[LockEntry, ...]:
 
 
 def merged(old: Iterable[LockEntry], new: Iterable[LockEntry]) -> tuple[LockEntry, ...]:
-    """The old entries with the new ones in their places."""
+    """The old entries, replaced by the new ones for the same places."""
     return tuple({entry.place: entry for entry in (*old, *new)}.values())
 
 
@@ -150,7 +150,7 @@ def _check_merged(text: str, path: Path) -> None:
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith(("<<<<<<< ", "=======", ">>>>>>> ")):
             raise LockError(
-                f"{path} has an unresolved merge at line {number}; take one side whole (each entry has its own digest) and run "
+                f"{path} has an unresolved merge at line {number}; keep one side (each entry has its own digest) and run "
                 "warpwright lock for the kernels of the other",
                 code="lock-conflict",
                 place=f"{path}:{number}",

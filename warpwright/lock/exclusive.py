@@ -11,9 +11,9 @@ __all__ = ["alone_in"]
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Waits until no other process of ours works in the folder. The folder itself is locked: nothing is left in it.
+    """Waits until no other Warpwright process works in the folder. The folder itself is locked, so no lock file is left in it.
 
-    Where the file system has no locks the work goes on without.
+    On a file system without locks the work continues without one.
     """
     handle = os.open(folder, os.O_RDONLY)
     try:

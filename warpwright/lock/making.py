@@ -1,4 +1,4 @@
-"""From a tuning's result to a lock entry."""
+"""Makes a lock entry from the result of a tuning."""
 
 import os
 from collections.abc import Mapping
@@ -31,15 +31,15 @@ def entry_of(
     """The winner of a tuning as an entry of the lock file at ``lock``.
 
     Raises:
-        LockError: ``lock-nothing`` when nothing usable came out; ``lock-variant`` when the kernel file has fewer variants now.
+        LockError: ``lock-nothing`` if no candidate is usable; ``lock-variant`` if the kernel file has fewer variants now.
     """
     best = result.best
     if best is None:
         raise LockError(
-            f"nothing usable came out for {result.kernel}: {result.ending}", code="lock-nothing", place=str(file)
+            f"no candidate of {result.kernel} is usable: {result.ending}", code="lock-nothing", place=str(file)
         )
     if best.variant >= len(kernel.variants):
-        raise LockError(f"{file} has no variant {best.variant} any more", code="lock-variant", place=str(file))
+        raise LockError(f"{file} no longer has variant {best.variant}", code="lock-variant", place=str(file))
     variant = kernel.variants[best.variant]
     _, ir_hash = read_kernel(variant.ir, profile)
     source = best.products.get("tilelang_source")

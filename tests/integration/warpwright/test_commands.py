@@ -147,7 +147,7 @@ def test_a_bundle_for_a_device_without_the_option_is_refused_before_any_work(run
 
 def test_a_kernel_file_that_is_not_there_is_no_job(run: Command) -> None:
     assert run("bundle", "absent.py", "-o", "b.tar", "-p", "h200") == ExitCode.BAD_INPUT
-    assert "there is no file absent.py" in run.err
+    assert "file not found: absent.py" in run.err
 
 
 def test_an_output_that_cannot_be_written_is_told_before_any_work(run: Command, tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def test_ir_json_is_read_as_it_is_and_other_text_is_not(tmp_path: Path) -> None:
     with pytest.raises(KernelFileError, match="not JSON") as caught:
         read_kernel_file(saved)
     assert caught.value.code == "ir-not-json"
-    with pytest.raises(KernelFileError, match="there is no file"):
+    with pytest.raises(KernelFileError, match="file not found"):
         read_kernel_file(tmp_path / "absent.py")
 
 

@@ -74,7 +74,7 @@ def test_a_locked_choice_answers_only_for_its_build_options(schedule: WarpSchedu
     options = ("flush_denormals",)
     other = read_kernel_file(ROOT / "examples" / "gemm.py", settings={"M": 1024, "N": 512, "K": 512})
     family = [other.variants[0].ir, kernel.variants[0].ir]
-    with pytest.raises(LockError, match="locked with any, here is"):
+    with pytest.raises(LockError, match="locked with any, but"):
         LockSource(lock, build_options=options).find(family[1:], device)
     write_lock(lock, [replace(entry, toolchain=tilelang_version())])
     found = LockSource(lock, build_options=options).find(family[1:], device)

@@ -100,7 +100,7 @@ def test_a_token_from_a_file_may_end_with_its_newline_and_no_other_is_sent() -> 
 
     list(client(handler, token="ww_secret\n").profiles())
     assert seen == ["Bearer ww_secret"]
-    with pytest.raises(ServerError, match="characters that no token has") as caught:
+    with pytest.raises(ServerError, match="characters that a token cannot have") as caught:
         client(handler, token="ww_se\u00e9cret")
     assert "cret" not in str(caught.value)
 

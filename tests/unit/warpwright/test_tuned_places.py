@@ -58,8 +58,8 @@ def test_a_server_that_hangs_is_left_after_its_patience(
     server.released.set()
     (record,) = caplog.records
     assert record.getMessage() == (
-        "Layer.make: no answer from server http://farm (nothing within 0.05 s); without another place the compiler's default "
-        "runs, and it is asked again in 60 s"
+        "Layer.make: no answer from server http://farm (no answer within 0.05 s); if no other place knows a schedule, "
+        "the compiler's default runs, and it will be asked again in 60 s"
     )
 
 
