@@ -121,6 +121,8 @@ def of_reply(reply: Reply, step: Step) -> Outcome | None:
             return Outcome(
                 OutcomeKind.INFRASTRUCTURE, f"the child did not start within {limit:g} s", ("start_timeout",)
             )
+        case TimedOut(clock="launch", limit_seconds=limit):
+            return Outcome(OutcomeKind.TIMED_OUT, f"a launch did not come back within {limit:.1f} s", ("hang",))
         case TimedOut(clock=clock, limit_seconds=limit):
             return Outcome(OutcomeKind.TIMED_OUT, f"{step} ran past {limit:g} s of {clock} time", (f"{clock}_time",))
         case Crashed(signal=signal.SIGKILL | signal.SIGTERM):

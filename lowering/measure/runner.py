@@ -33,8 +33,9 @@ class Job:
     """One candidate: its build, the reference build of the same IR, and a time that no launch can beat (0: unknown).
 
     ``reference`` None: a library call that computes something else and is timed as a yardstick only, never a winner.
-    ``also`` holds builds of the same schedule for other sizes: checked, not timed, so that a schedule that is right in one
-    shape of waves only does not pass.
+    ``expected_ns`` is what a launch is thought to take (0: unknown); how long one may take before it counts as hanging follows
+    from it, and nothing else. ``also`` holds builds of the same schedule for other sizes: checked, not timed, so that a schedule
+    that is right in one shape of waves only does not pass.
     """
 
     candidate: str
@@ -42,6 +43,7 @@ class Job:
     reference: CompiledKernel | None
     floor_ns: float = 0.0
     also: tuple[OtherSize, ...] = ()
+    expected_ns: float = 0.0
 
 
 def measure(device: Device, job: Job, protocol: Protocol) -> Measured:

@@ -1,36 +1,50 @@
-"""The task of a device's child. One child owns one device; torch is imported when a CUDA device is opened."""
+"""The task of a device's child. One child owns one device; torch is imported here, or when a CUDA device is opened."""
 
+import importlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from warpwright.lowering.compile.result import from_document as kernel_from
 from warpwright.lowering.emit import emit
 from warpwright.lowering.measure.device import Device, DeviceMissing
-from warpwright.lowering.measure.identity import device_identity
+from warpwright.lowering.measure.identity import cuda_facts, device_identity
 from warpwright.lowering.measure.protocol import PROTOCOLS
 from warpwright.lowering.measure.result import to_document
 from warpwright.lowering.measure.runner import Job, OtherSize, measure, rounds
+from warpwright.lowering.measure.watched_device import WatchedDevice
 from warpwright.solver.domain.errors import DocumentError
 
 __all__ = ["job_from", "measure_device"]
 
 
 def measure_device(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``measure.device``: ``action`` identify, probe, measure (one job), screening or rounds (several).
+    """Task ``measure.device``: ``action`` identify, describe, probe, measure (one job), screening or rounds (several).
 
-    ``device`` says on what, ``protocol`` how, ``jobs`` what (:func:`job_from`).
+    The first two leave the device alone: whoever measures on it does not notice. ``identify`` also loads the libraries that the
+    others need, so that a session need not wait for them while it holds the device.
 
-    Returns ``{"identity"}``, ``{"facts", "conditions", "canary"}``, or ``{"result": measurement or rounds document}``.
+    ``device`` says on what, ``protocol`` how, ``jobs`` what (:func:`job_from`), ``expected_ns`` how long a launch of each kernel
+    is thought to take, by ``watched_device.named``.
+
+    Returns ``{"identity"}``, ``{"facts"}``, ``{"facts", "conditions", "canary"}``, or ``{"result"}``: a document of a measurement
+    or of rounds.
     """
     action = payload["action"]
     if action == "identify":
+        _load_libraries(payload["device"])
         return {"identity": device_identity(payload["device"])}
+    if action == "describe" and payload["device"].get("kind") == "cuda":
+        return {"facts": _plain(cuda_facts(int(payload["device"].get("index", 0))))}
     device = _open(payload["device"])
+    if action == "describe":
+        return {"facts": _plain(device.facts())}
     if action == "probe":
         facts, conditions = device.facts(), device.conditions()
         return {"facts": _plain(facts), "conditions": _plain(conditions), "canary": device.canary()}
     protocol = PROTOCOLS[payload["protocol"]]
     jobs = [job_from(job) for job in payload["jobs"]]
+    device = WatchedDevice(device, payload.get("expected_ns", {}))
     if action == "measure":
         return {"result": to_document(measure(device, jobs[0], protocol))}
     if action in ("screening", "rounds"):
@@ -41,13 +55,14 @@ def measure_device(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def job_from(document: dict[str, Any]) -> Job:
-    """A job from its JSON form (``candidate``, ``kernel``, ``reference`` or null, ``floor_ns``, ``also``)."""
+    """A job from its JSON form (``candidate``, ``kernel``, ``reference`` or null, ``floor_ns``, ``expected_ns``, ``also``)."""
     reference = document.get("reference")
     return Job(
         candidate=document["candidate"],
         kernel=kernel_from(document["kernel"]),
         reference=kernel_from(reference) if reference else None,
         floor_ns=float(document.get("floor_ns", 0.0)),
+        expected_ns=float(document.get("expected_ns", 0.0)),
         also=tuple(
             OtherSize(str(other["name"]), kernel_from(other["kernel"]), kernel_from(other["reference"]))
             for other in document.get("also", [])
@@ -86,6 +101,14 @@ KINDS: dict[str, Callable[[dict[str, Any]], Device]] = {
     "host": _host,
 }
 """Devices by kind: a static list, as for tasks."""
+
+
+def _load_libraries(options: dict[str, Any]) -> None:
+    """What takes seconds to import and opens nothing."""
+    if options.get("kind") == "cuda":
+        with suppress(ImportError):  # told when the device is opened
+            importlib.import_module("torch")
+
 
 _opened: dict[str, Device] = {}
 

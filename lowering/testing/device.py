@@ -6,6 +6,7 @@ begins with ``MAGIC``, its behaviour as JSON behind it: so it travels to a worke
 ``ns``        base time of a launch              ``noise``   relative spread of times (default 0)
 ``wrong``     value, corner, nan, left, right (writes one half only), late (right for ten launches)
 ``fault``     refused, illegal, lost, hang, segfault, killed (as by somebody outside; with a file ``once``, the first time only)
+``after``     launches after which the fault begins (default 0)
 ``load_seconds``  time that loading takes (default 0)
 Of the device: ``foreign`` processes seen, ``drift`` relative slow-down per launch, ``canary`` (ok, wrong, hang), ``arch``,
 ``floor`` none. Values are computed from the seed, so reference and candidate agree unless told otherwise.
@@ -125,7 +126,7 @@ class SimulatedDevice:
         """Writes the output at once; faults show at :meth:`synchronize`, as on a real device."""
         kernel.launches += 1
         self._launches += 1
-        fault = kernel.script.get("fault")
+        fault = kernel.script.get("fault") if kernel.launches > kernel.script.get("after", 0) else None
         if fault == "illegal":
             self._pending = KernelFaulted("CUDA error 700 CUDA_ERROR_ILLEGAL_ADDRESS")
         elif fault == "lost":

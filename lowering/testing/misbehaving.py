@@ -14,7 +14,7 @@ from typing import Any
 
 from warpwright.lowering.compile.build import build
 from warpwright.lowering.compile.toolchain import CudaToolchain
-from warpwright.lowering.emit import emit
+from warpwright.lowering.emit import emit, within
 from warpwright.solver.domain.errors import NotApplicable
 
 __all__: list[str] = []
@@ -36,6 +36,14 @@ def hang(payload: Values) -> Values:
     os.write(1, b"about to hang\n")
     emit({"hanging": os.getpid()})
     time.sleep(3600)
+    return {}
+
+
+def late(payload: Values) -> Values:
+    """Says what it does and how long that takes, and takes as long as it is told; then goes on without saying anything."""
+    with within(float(payload["within"]), str(payload["what"])):
+        time.sleep(float(payload["seconds"]))
+    time.sleep(float(payload.get("afterwards", 0.0)))
     return {}
 
 

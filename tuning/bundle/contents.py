@@ -11,7 +11,7 @@ from warpwright.lowering.measure.protocol import GPU_1, PROTOCOLS, Protocol
 from warpwright.lowering.measure.runner import Job, OtherSize
 from warpwright.lowering.measure.tasks import job_from
 from warpwright.solver.domain.identity import digest_text
-from warpwright.tuning.measure.session import job_document
+from warpwright.tuning.measure.device_child import job_document
 
 __all__ = ["SCHEMA", "Contents", "binary_name", "manifest_of", "with_files"]
 

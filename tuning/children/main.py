@@ -52,7 +52,7 @@ def main(request_fd: int, reply_fd: int, lifeline_fd: int) -> int:
             continue
         write_frame(reply_fd, {"kind": "started"})
         if not request.get("warm", False):
-            emit.connect(lambda event: write_frame(reply_fd, {"kind": "event", "event": event}))
+            emit.connect(lambda frame: write_frame(reply_fd, frame))
             write_frame(reply_fd, _run(task, request))
             emit.connect(None)
         else:

@@ -233,6 +233,8 @@ class Child:
         try:
             if kind == "started":
                 run.begin(self.pid)
+            elif kind == "within":
+                run.expect(frame["seconds"], frame["what"], self.pid)
             elif kind == "event":
                 if run.on_event is not None:
                     run.on_event(frame["event"])
@@ -300,6 +302,22 @@ class Child:
         return self._tail.decode(errors="replace")
 
 
+class _Expected:
+    """What a task said of what it does now: over within so many seconds. Waiting for a processor does not count."""
+
+    def __init__(self, seconds: float, what: str, pid: int) -> None:
+        self.seconds = seconds
+        self.what = what
+        self._pid = pid
+        self._until = time.monotonic() + seconds
+        self._queued = tree.queued_seconds(pid)
+
+    def late(self) -> bool:
+        """Whether it should be over by now."""
+        now = time.monotonic()
+        return now > self._until and now > self._until + tree.queued_seconds(self._pid) - self._queued
+
+
 class _Run:
     """Clocks and counters of one task."""
 
@@ -312,6 +330,7 @@ class _Run:
         self.on_event = on_event
         self.created_at = time.monotonic()
         self.started_at: float | None = None
+        self.expected: _Expected | None = None
         self.cpu_before = 0.0
         self.peak_bytes = 0
         self.oom_kills = machine.oom_kills()
@@ -320,6 +339,10 @@ class _Run:
         """The child says that the work starts now."""
         self.cpu_before = tree.use(pid).cpu_seconds
         self.started_at = time.monotonic()
+
+    def expect(self, seconds: float | None, what: str, pid: int) -> None:
+        """The child says how long what it does now may take; None: it is over."""
+        self.expected = None if seconds is None else _Expected(seconds, what, pid)
 
     def seconds(self) -> float:
         return 0.0 if self.started_at is None else time.monotonic() - self.started_at
@@ -332,5 +355,7 @@ class _Run:
         if self.started_at is None:
             over = now - self.created_at > self.limits.start_seconds
             return TimedOut("start", self.limits.start_seconds, tail()) if over else None
+        if self.expected is not None and self.expected.late():
+            return TimedOut("launch", self.expected.seconds, tail(), self.expected.what)
         over = now - self.started_at > self.limits.wall_seconds
         return TimedOut("wall", self.limits.wall_seconds, tail()) if over else None

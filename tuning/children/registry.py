@@ -34,6 +34,7 @@ TASKS: Mapping[str, str] = MappingProxyType(
         "stand_in.compile": "warpwright.tuning.testing.tasks:compile_one",
         "kernel_file.read": "warpwright.kernel_child:read",
         "testing.echo": "warpwright.lowering.testing.misbehaving:echo",
+        "testing.late": "warpwright.lowering.testing.misbehaving:late",
         "testing.hang": "warpwright.lowering.testing.misbehaving:hang",
         "testing.spin": "warpwright.lowering.testing.misbehaving:spin",
         "testing.freeze": "warpwright.lowering.testing.misbehaving:freeze",

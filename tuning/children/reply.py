@@ -53,11 +53,16 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """A clock ran out and the process tree was killed. ``start`` means the child did not get as far as the work."""
+    """A clock ran out and the process tree was killed. ``start`` means the child did not get as far as the work.
 
-    clock: Literal["wall", "cpu", "start"]
+    ``launch``: the task had said that what it did ends within so many seconds (``warpwright.lowering.emit.within``), and it did
+    not; ``what`` is the task's own word for it.
+    """
+
+    clock: Literal["wall", "cpu", "start", "launch"]
     limit_seconds: float
     output_tail: str = ""
+    what: str = ""
 
 
 @dataclass(frozen=True, slots=True)

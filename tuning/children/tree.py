@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import psutil
 
-__all__ = ["MARKER", "TreeUse", "kill_descendants", "kill_tree", "members", "use"]
+__all__ = ["MARKER", "TreeUse", "kill_descendants", "kill_tree", "members", "queued_seconds", "use"]
 
 MARKER = "WARPWRIGHT_CHILD_ID"
 
@@ -34,6 +34,15 @@ def use(pid: int) -> TreeUse:
             times = process.cpu_times()
             cpu += times.user + times.system + times.children_user + times.children_system
     return TreeUse(rss, cpu)
+
+
+def queued_seconds(pid: int) -> float:
+    """How long a process's first thread has waited for a processor so far (``/proc/PID/schedstat``); 0 where none says."""
+    try:
+        with open(f"/proc/{pid}/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def members(pid: int, marker: str) -> set[int]:

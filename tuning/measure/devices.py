@@ -55,10 +55,10 @@ class Devices:
         self._answers: dict[int, Device | None] = {}
 
     def all(self) -> tuple[Device, ...]:
-        """Every device that answers with a right canary.
+        """Every device that its driver shows. None is opened: a session may be measuring on it. Each session tries it first.
 
-        A device, or that there is none, is known for good; a probe that was killed, came late or computed wrong says neither,
-        and the next question is asked again.
+        A device, or that there is none, is known for good; a question that was killed or came late says neither, and is asked
+        again the next time.
         """
         with self._lock:
             if self._options is None:
@@ -94,8 +94,8 @@ class Devices:
         yield from streamed(session)
 
     def _ask(self, number: int, options: dict[str, Any]) -> None:
-        reply = run_task("measure.device", {"action": "probe", "device": options}, PROBE)
-        if isinstance(reply, Returned) and reply.value.get("canary"):
+        reply = run_task("measure.device", {"action": "describe", "device": options}, PROBE)
+        if isinstance(reply, Returned):
             self._answers[number] = Device(dict(options), reply.value["facts"])
             return
         if isinstance(reply, Refused):

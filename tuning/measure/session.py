@@ -2,6 +2,9 @@
 
 A candidate that hangs or breaks its context costs only its own result: the child is killed, a fresh one must compute a
 canary right, and the session goes on. A device that fails the canary ends the session; what was not measured is not blamed.
+
+Time is planned: candidates are taken in their order while there is time for the rounds as well, and while nobody who waits for
+the device would be late; the first few are measured in any case.
 """
 
 import threading
@@ -11,17 +14,19 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from warpwright.lowering.compile.result import CompiledKernel
-from warpwright.lowering.compile.result import to_document as kernel_document
-from warpwright.lowering.measure.lease import DeviceBusy, DeviceLease
 from warpwright.lowering.measure.protocol import GPU_1, Protocol
-from warpwright.lowering.measure.result import Measured, Rounds, from_document
+from warpwright.lowering.measure.result import Measured, Rounds
 from warpwright.lowering.measure.runner import Job
 from warpwright.lowering.measure.statistics import Verdict, finalists, verdict
-from warpwright.lowering.outcome import Outcome, OutcomeKind, of_reply
-from warpwright.tuning.children import ChildPool, Limits, Raised, Refused, Reply, Returned
+from warpwright.lowering.measure.watched_device import named
+from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.tuning.children import ChildPool, Limits, Returned
+from warpwright.tuning.measure.device_child import DeviceChild, RoundsBroken
+from warpwright.tuning.measure.device_queue import DeviceQueue
+from warpwright.tuning.measure.lease import DeviceBusy, DeviceLease
+from warpwright.tuning.measure.session_time import ESSENTIAL, SessionTime, essential_seconds
 
-__all__ = ["MeasureReport", "job_document", "measure_all"]
+__all__ = ["MeasureReport", "measure_all"]
 
 OnResult = Callable[[Measured], None]
 
@@ -31,15 +36,16 @@ Choice = tuple[Sequence[str], Collection[str]]
 Seats = tuple[Sequence[str], Sequence[Collection[str]]]
 """Who takes part in the rounds beside the fastest: candidates by name, and the fastest of each group."""
 
-STICKY = frozenset({"kernel-faulted", "device-lost"})
-
 LIMITS = Limits(wall_seconds=60.0, cpu_seconds=600.0, memory_bytes=64 << 30, output_bytes=64 << 20)
 """Of one candidate: three checks, a warm-up and some dozens of runs take seconds for kernels of milliseconds."""
 
-PROBE_LIMITS = Limits(wall_seconds=120.0, memory_bytes=64 << 30)
+PREPARE_LIMITS = Limits(wall_seconds=120.0, memory_bytes=64 << 30)
 
-TRIES = 3
-"""Of a question whose child ended by a fault that is none of the candidate's."""
+LEAST_SECONDS = 3.0
+"""A device that comes free with less than this left is of no use to the session."""
+
+ROUND_TRIES = 3
+"""Of the rounds, each without the finalist that ended the ones before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ def measure_all(
     baselines: Collection[str] = (),
     budget_seconds: float = 600.0,
     limits: Limits = LIMITS,
-    lease_patience_seconds: float = 60.0,
+    lease_patience_seconds: float | None = None,
     cancel: threading.Event | None = None,
     on_result: OnResult | None = None,
     trace: str = "",
@@ -86,141 +92,118 @@ def measure_all(
     """Measures all jobs in order, then the finalists interleaved.
 
     Args:
-        jobs: candidates, baselines and yardsticks.
+        jobs: candidates, baselines and yardsticks, the most wanted first: ``ESSENTIAL`` are measured though others wait.
         protocol: how times are taken.
         device: ``{"kind": "cuda", "index": 0}``, ``{"kind": "npu", ...}`` or ``{"kind": "simulated", ...}``.
         preference: who wins among those that tie, first named first; the fastest when none is named.
         baselines: the compiler's own choices; the answer is never one that is slower than the fastest of them.
         always_final: candidates that take part in the rounds even when they are slow (baselines, yardsticks).
         groups: the fastest of each takes part in the rounds too, so that every group has a figure of the same rounds.
-        budget_seconds: no new candidate is started after this; a quarter of it is kept for the rounds.
+        budget_seconds: for all of it, waiting for the device included; no candidate is begun that would leave the rounds no time.
         limits: of one candidate's check and timing.
-        lease_patience_seconds: how long to wait for another session on the device.
+        lease_patience_seconds: how long to wait for another session on the device; None: as long as the budget allows.
         cancel: ends the session early; the report is then partial and valid.
         on_result: called with every result as it is there.
         trace: of the request behind the session, for the log lines of its children.
     """
-    session = _Session(device, protocol, limits, cancel or threading.Event(), time.monotonic() + budget_seconds)
-    try:
-        with (
-            ChildPool(1, trace=trace) as pool,
-            DeviceLease(_name(pool, device), patience_seconds=lease_patience_seconds),
-        ):
-            session.pool = pool
-            return session.run(
-                jobs,
-                (preference, baselines),
-                (always_final, groups),
-                budget_seconds,
-                on_result or (lambda result: None),
-            )
-    except DeviceBusy as error:
-        busy = Outcome(OutcomeKind.CONTENDED, error.message, (error.code,))
-        return MeasureReport(tuple(Measured(job.candidate, protocol.name, busy) for job in jobs), partial=True)
+    deadline = time.monotonic() + budget_seconds
+    cancel = cancel or threading.Event()
+    tell = on_result or (lambda result: None)
+    patience = max(0.0, budget_seconds - LEAST_SECONDS) if lease_patience_seconds is None else lease_patience_seconds
+    with ChildPool(1, trace=trace) as pool:
+        lease = DeviceLease(
+            _name(pool, device, cancel),
+            patience_seconds=patience,
+            deadline=deadline,
+            need_seconds=essential_seconds(protocol, len(jobs)),
+            cancel=cancel,
+        )
+        try:
+            with lease:
+                child = DeviceChild(pool, device, protocol, limits, cancel)
+                session = _Session(child, SessionTime(protocol, deadline), lease.queue)
+                return session.run(jobs, (preference, baselines), (always_final, groups), tell)
+        except DeviceBusy as error:
+            results = tuple(Measured(job.candidate, protocol.name, _not_begun(error, cancel)) for job in jobs)
+            for result in results:
+                tell(result)
+            return MeasureReport(results, partial=True)
 
 
-def job_document(job: Job) -> dict[str, Any]:
-    """A job as the task takes it."""
+def _name(pool: ChildPool, device: dict[str, Any], cancel: threading.Event) -> str:
+    """What the lease is named by: the device itself where it can be told, since an index means another one in each process.
 
-    def plain(kernel: CompiledKernel | None) -> dict[str, Any] | None:
-        return None if kernel is None else {**kernel_document(kernel), "source": ""}
-
-    return {
-        "candidate": job.candidate,
-        "kernel": plain(job.kernel),
-        "reference": plain(job.reference),
-        "floor_ns": job.floor_ns,
-        "also": [
-            {"name": other.name, "kernel": plain(other.kernel), "reference": plain(other.reference)}
-            for other in job.also
-        ],
-    }
-
-
-def _name(pool: ChildPool, device: dict[str, Any]) -> str:
-    """What the lease is named by: the device itself where it can be told, since an index means another one in each process."""
-    reply = pool.run("measure.device", {"action": "identify", "device": device}, PROBE_LIMITS)
+    The child loads its libraries at the same time, before anybody has to wait for it.
+    """
+    reply = pool.run("measure.device", {"action": "identify", "device": device}, PREPARE_LIMITS, cancel=cancel)
     identity = reply.value["identity"] if isinstance(reply, Returned) else ""
     return identity or f"{device.get('kind')}-{device.get('index', 0)}-{device.get('name', '')}"
 
 
+def _not_begun(error: DeviceBusy, cancel: threading.Event) -> Outcome:
+    if cancel.is_set():
+        return Outcome(OutcomeKind.CANCELLED, "not measured: the session was stopped", ("stopped",))
+    return Outcome(OutcomeKind.CONTENDED, f"not measured: {error.message}", (error.code,))
+
+
 @dataclass(slots=True)
 class _Session:
-    device: dict[str, Any]
-    protocol: Protocol
-    limits: Limits
-    cancel: threading.Event
-    deadline: float
-    pool: ChildPool | None = None
-    facts: dict[str, Any] | None = None
+    child: DeviceChild
+    time: SessionTime
+    queue: DeviceQueue
+    hung: str = ""
+    """The last candidate whose launch did not come back."""
 
-    def run(
-        self,
-        jobs: Sequence[Job],
-        choice: Choice,
-        seats: Seats,
-        budget_seconds: float,
-        on_result: OnResult,
-    ) -> MeasureReport:
+    def run(self, jobs: Sequence[Job], choice: Choice, seats: Seats, on_result: OnResult) -> MeasureReport:
         results: list[Measured] = []
-        trouble = self.healthy()
-        for job in jobs:
-            if trouble is None and (self.cancel.is_set() or time.monotonic() > self.deadline - budget_seconds / 4):
-                trouble = Outcome(OutcomeKind.CANCELLED, "the session's time was up", ("not_started",))
+        trouble = self.child.healthy(self.time.left())
+        for place, job in enumerate(jobs):
+            trouble = trouble or self.over(place, results)
             if trouble is not None:
-                result = Measured(job.candidate, self.protocol.name, trouble)
+                result = Measured(job.candidate, self.child.protocol.name, trouble)
             else:
-                result = self.candidate(job)
-                if result.outcome.kind not in (OutcomeKind.CANCELLED,) and self.broken(result):
-                    trouble = self.healthy()
+                result = self.child.measure(job, self.time.for_candidate(len(results)))
+                self.time.took(result.seconds)
+                if "hang" in result.outcome.details:
+                    self.hung = job.candidate
+                if not self.child.usable_after(result.outcome):
+                    trouble = self.after_fault()
             results.append(result)
             on_result(result)
         screening = self.screen(jobs, results)
         rounds, decision = self.final(jobs, results, choice, seats, screening)
-        partial = any(result.outcome.kind is OutcomeKind.CANCELLED for result in results)
-        return MeasureReport(tuple(results), rounds, screening, decision, self.facts, partial)
+        unmeasured = {OutcomeKind.CANCELLED, OutcomeKind.CONTENDED, OutcomeKind.DEVICE_LOST, OutcomeKind.INFRASTRUCTURE}
+        partial = any(result.outcome.kind in unmeasured for result in results)
+        return MeasureReport(tuple(results), rounds, screening, decision, self.child.facts, partial)
 
-    def healthy(self) -> Outcome | None:
-        """None when a fresh or idle child computes the canary right; why not otherwise."""
-        reply = self.ask("probe", (), PROBE_LIMITS)
-        if isinstance(reply, Returned):
-            self.facts = {**reply.value["facts"], "conditions": reply.value["conditions"]}
-            if reply.value["canary"]:
-                return None
-            return Outcome(OutcomeKind.DEVICE_LOST, "the device computes a known sum wrong", ("canary",))
-        outcome = of_reply(reply, "measure")
-        assert outcome is not None
-        if outcome.kind in (OutcomeKind.NOT_APPLICABLE, OutcomeKind.CANCELLED, OutcomeKind.INFRASTRUCTURE):
-            return outcome
-        return Outcome(OutcomeKind.DEVICE_LOST, f"the canary failed: {outcome.message}", ("canary", *outcome.details))
+    def over(self, place: int, results: Sequence[Measured]) -> Outcome | None:
+        """Why the candidate at this place is not begun, None when it is."""
+        if self.child.cancel.is_set():
+            return Outcome(OutcomeKind.CANCELLED, "not measured: the session was stopped", ("stopped",))
+        medians = [result.summary.median_ns for result in results if result.summary is not None]
+        if not self.time.allows(medians, self.time.deadline):
+            cause = f", part of which {self.hung} cost, whose launch did not come back" if self.hung else ""
+            details = ("hang", "budget") if self.hung else ("budget",)
+            return Outcome(OutcomeKind.CANCELLED, f"not measured: the session's time was up{cause}", details)
+        if place >= ESSENTIAL and not self.time.allows(medians, self.queue.room()):
+            return Outcome(OutcomeKind.CANCELLED, "not measured: other sessions wait for the device", ("device-busy",))
+        return None
 
-    def candidate(self, job: Job) -> Measured:
-        """One candidate in the child, whatever becomes of the child."""
-        begun = time.monotonic()
-        reply = self.ask("measure", [job], self.limits)
-        if isinstance(reply, Returned):
-            found = from_document(reply.value["result"])
-            assert isinstance(found, Measured)
-            return found
-        outcome = of_reply(reply, "measure")
-        assert outcome is not None
-        return Measured(job.candidate, self.protocol.name, outcome, seconds=time.monotonic() - begun)
+    def after_fault(self) -> Outcome | None:
+        """Why nothing more can be measured after a fault, None when a fresh child is well."""
+        trouble = self.child.healthy(self.time.left())
+        if trouble is None or not self.hung or trouble.kind is OutcomeKind.CANCELLED:
+            return trouble
+        message = f"not measured: the device was not well after {self.hung} hung: {trouble.message}"
+        return Outcome(trouble.kind, message, ("hang", *trouble.details))
 
-    def broken(self, result: Measured) -> bool:
-        """Whether the child must not be used again; if so it is gone when this returns."""
-        assert self.pool is not None
-        ended = {OutcomeKind.TIMED_OUT, OutcomeKind.CRASHED, OutcomeKind.DEVICE_LOST, OutcomeKind.INFRASTRUCTURE}
-        if result.outcome.kind not in ended and not STICKY & set(result.outcome.details):
-            return False
-        self.pool.retire()
-        return True
-
-    def screen(self, jobs: Sequence[Job], results: Sequence[Measured]) -> Rounds | None:
+    def screen(self, jobs: Sequence[Job], results: list[Measured]) -> Rounds | None:
         """Interleaved rounds over all that were timed, when there are more than can be finalists."""
         timed = {result.candidate for result in results if result.summary is not None}
-        if len(timed) <= self.protocol.finalists_maximum:
+        if len(timed) <= self.child.protocol.finalists_maximum:
             return None
-        return self.rounds([job for job in jobs if job.candidate in timed], "screening")
+        found = self.rounds([job for job in jobs if job.candidate in timed], results, screening=True)
+        return found if isinstance(found, Rounds) else None
 
     def final(
         self,
@@ -230,65 +213,68 @@ class _Session:
         seats: Seats,
         screening: Rounds | None,
     ) -> tuple[Rounds | None, Verdict | None]:
-        """Rounds of the finalists, and the verdict over those that may win."""
-        timed = {r.candidate: r.summary.median_ns for r in results if r.summary is not None}
-        if screening is not None and not screening.contended:
-            timed = {name: median(times) for name, times in screening.figures_ns.items()}
-        medians = {r.candidate: timed[r.candidate] for r in results if r.eligible and r.candidate in timed}
-        if not medians:
-            return None, None
-        chosen = dict.fromkeys(finalists(medians, self.protocol.finalist_margin, self.protocol.finalists_maximum))
-        always_final, groups = seats
-        chosen |= dict.fromkeys(name for name in always_final if name in timed)
-        for group in groups:
-            chosen |= dict.fromkeys(finalists({name: timed[name] for name in group if name in timed}, 0.0, 1))
-        rounds = self.rounds([job for job in jobs if job.candidate in chosen])
-        if rounds is None or rounds.contended:
-            alone = {name: (time_ns,) for name, time_ns in medians.items()}
-            return rounds, verdict(alone, self.protocol.tie_margin, *choice)
-        wrong = rounds.wrong or {}
-        for place, result in enumerate(results):
-            if result.candidate in wrong:
-                outcome = Outcome(OutcomeKind.WRONG_RESULT, wrong[result.candidate], ("after_rounds",))
-                results[place] = Measured(result.candidate, result.protocol, outcome, device=result.device)
-        figures = {n: t for n, t in rounds.figures_ns.items() if n in medians and n not in wrong}
-        return rounds, verdict(figures, self.protocol.tie_margin, *choice) if figures else None
+        """Rounds of the finalists, again without who ended them, and the verdict over those that may win."""
+        tie_margin = self.child.protocol.tie_margin
+        found: Rounds | RoundsBroken | None = None
+        for _ in range(ROUND_TRIES):
+            medians, eligible = _medians(results, screening), _eligible(results, screening)
+            if not eligible:
+                return None, None
+            seated = self.seated(medians, eligible, seats)
+            found = self.rounds([job for job in jobs if job.candidate in seated], results)
+            if isinstance(found, RoundsBroken) and found.culprit:
+                continue
+            if not isinstance(found, Rounds) or found.contended:
+                break
+            wrong = found.wrong or {}
+            for place, result in enumerate(results):
+                if result.candidate in wrong:
+                    outcome = Outcome(OutcomeKind.WRONG_RESULT, wrong[result.candidate], ("after_rounds",))
+                    results[place] = Measured(result.candidate, result.protocol, outcome, device=result.device)
+            figures = {n: t for n, t in found.figures_ns.items() if n in eligible and n not in wrong}
+            return found, verdict(figures, tie_margin, *choice) if figures else None
+        alone = {name: (time_ns,) for name, time_ns in _eligible(results, screening).items()}
+        decision = verdict(alone, tie_margin, *choice) if alone else None
+        return (found if isinstance(found, Rounds) else None), decision
 
-    def rounds(self, jobs: Sequence[Job], action: str = "rounds") -> Rounds | None:
-        """The interleaved rounds; None when the child did not survive them."""
-        assert self.pool is not None
-        if self.cancel.is_set():
+    def seated(self, medians: dict[str, float], eligible: dict[str, float], seats: Seats) -> set[str]:
+        """Who takes part in the rounds: the fastest that may win, who always does, and the fastest of each group."""
+        protocol = self.child.protocol
+        always_final, groups = seats
+        chosen = set(finalists(eligible, protocol.finalist_margin, protocol.finalists_maximum))
+        chosen |= {name for name in always_final if name in medians}
+        for group in groups:
+            chosen |= set(finalists({name: medians[name] for name in group if name in medians}, 0.0, 1))
+        return chosen
+
+    def rounds(
+        self, jobs: Sequence[Job], results: list[Measured], *, screening: bool = False
+    ) -> Rounds | RoundsBroken | None:
+        """The interleaved rounds; who ended them has no time any more, and a fresh child is well when this returns."""
+        if self.child.cancel.is_set() or not jobs:
             return None
-        limits = Limits(
-            wall_seconds=max(30.0, self.limits.wall_seconds * len(jobs) / 2),
-            cpu_seconds=self.limits.cpu_seconds,
-            memory_bytes=self.limits.memory_bytes,
-            output_bytes=self.limits.output_bytes,
-        )
-        reply = self.ask(action, jobs, limits)
-        if not isinstance(reply, Returned):
-            self.pool.retire()
+        seconds = self.time.for_rounds(len(jobs), self.child.limits.wall_seconds)
+        found = self.child.rounds(jobs, seconds, screening=screening)
+        if isinstance(found, Rounds):
+            return found
+        culprits = {job.candidate for job in jobs if found.culprit and named(job.kernel) == found.culprit}
+        if not culprits or self.child.healthy(seconds) is not None:
             return None
-        found = from_document(reply.value["result"])
-        assert isinstance(found, Rounds)
+        for place, result in enumerate(results):
+            if result.candidate in culprits:
+                results[place] = Measured(result.candidate, result.protocol, found.outcome, device=result.device)
         return found
 
-    def ask(self, action: str, jobs: Sequence[Job], limits: Limits) -> Reply:
-        """What the child says; asked again, with a limit, where the child ended by a fault of ours: somebody killed it."""
-        assert self.pool is not None
-        payload = {
-            "device": self.device,
-            "action": action,
-            "protocol": self.protocol.name,
-            "jobs": [job_document(job) for job in jobs],
-        }
-        for left in reversed(range(TRIES)):
-            reply = self.pool.run("measure.device", payload, limits, cancel=self.cancel)
-            outcome = of_reply(reply, "measure")
-            # What the child itself answered it would answer again.
-            if isinstance(reply, Returned | Refused | Raised) or outcome is None or not left:
-                break
-            if outcome.kind is not OutcomeKind.INFRASTRUCTURE:
-                break
-            self.pool.retire()
-        return reply
+
+def _medians(results: Sequence[Measured], screening: Rounds | None) -> dict[str, float]:
+    """Times of all that were timed: of the screening rounds where there were any, else each one's own."""
+    timed = {result.candidate: result.summary.median_ns for result in results if result.summary is not None}
+    if screening is None or screening.contended:
+        return timed
+    return {name: median(times) for name, times in screening.figures_ns.items() if name in timed}
+
+
+def _eligible(results: Sequence[Measured], screening: Rounds | None) -> dict[str, float]:
+    """As :func:`_medians`, of those that may win."""
+    medians = _medians(results, screening)
+    return {r.candidate: medians[r.candidate] for r in results if r.eligible and r.candidate in medians}

@@ -96,6 +96,18 @@ def test_a_hang_is_killed_at_its_limit_and_replaced(pool: ChildPool, task: str) 
     assert works(pool)
 
 
+def test_a_task_is_held_to_what_it_said_of_what_it_does(pool: ChildPool) -> None:
+    reply = pool.run("testing.late", {"within": 0.2, "seconds": 3600, "what": "launch of k"}, LIMITS)
+    assert isinstance(reply, TimedOut)
+    assert (reply.clock, reply.limit_seconds, reply.what) == ("launch", 0.2, "launch of k")
+    assert works(pool)
+
+
+def test_what_is_over_in_time_binds_nobody_afterwards(pool: ChildPool) -> None:
+    payload = {"within": 5.0, "seconds": 0.0, "what": "launch of k", "afterwards": 0.5}
+    assert isinstance(pool.run("testing.late", payload, LIMITS), Returned)
+
+
 def test_the_cpu_clock_counts_work_not_waiting(pool: ChildPool) -> None:
     reply = pool.run("testing.burn", {}, replace(LIMITS, cpu_seconds=0.5))
     assert isinstance(reply, TimedOut)

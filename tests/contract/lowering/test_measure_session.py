@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from warpwright.lowering.measure import Job, OtherSize
-from warpwright.lowering.measure.lease import DeviceLease
 from warpwright.lowering.measure.result import Measured
 from warpwright.lowering.outcome import Fault, OutcomeKind
 from warpwright.lowering.testing.device import simulated_kernel
 from warpwright.tuning.children import Limits
 from warpwright.tuning.measure import MeasureReport, measure_all
+from warpwright.tuning.measure.lease import DeviceLease, queue_of_device
 
 OPTIONS = ("always_final", "preference", "budget_seconds", "cancel", "on_result")
 
@@ -102,6 +102,54 @@ def test_each_fault_costs_its_own_candidate_only() -> None:
     }
     assert report.winner == "good"
     assert all(result.outcome.fault is Fault.CANDIDATE for result in report.results[:-1])
+
+
+def test_a_hang_costs_its_launch_and_not_the_limit_of_a_candidate() -> None:
+    """One hanging kernel took the minute that a candidate may last, and with it the session of all others."""
+    device = {"kind": "simulated", "kernels": {"hang": {"fault": "hang"}, "good": {"ns": 1000}}}
+    report = measure_all([job("hang"), job("good")], device)
+    assert kinds(report) == {"hang": OutcomeKind.TIMED_OUT, "good": OutcomeKind.MEASURED}
+    outcome = report.result("hang").outcome
+    assert (outcome.details, outcome.message) == (("hang",), "a launch did not come back within 2.0 s")
+    assert report.winner == "good"
+
+
+def test_a_launch_may_take_longer_where_the_kernel_is_known_to_be_slow() -> None:
+    device = {"kind": "simulated", "kernels": {"hang": {"fault": "hang"}}}
+    known = replace(job("hang", floor_ns=1e6), expected_ns=1e8)
+    assert "within 4.0 s" in measure_all([known], device).result("hang").outcome.message
+
+
+def test_a_reference_that_hangs_is_launched_once_and_blames_nobody() -> None:
+    kernels: dict[str, dict[str, Any]] = {"reference": {"fault": "hang"}, "a": {}, "b": {}}
+    report = session(kernels, jobs=[job("reference"), job("a"), job("b")])
+    assert kinds(report) == {
+        "reference": OutcomeKind.TIMED_OUT,
+        "a": OutcomeKind.REFERENCE_FAILED,
+        "b": OutcomeKind.REFERENCE_FAILED,
+    }
+    assert report.result("b").outcome.message == "the reference: a launch did not come back within 2.0 s"
+    assert report.result("b").device is None, "nothing was run for it"
+
+
+def test_a_reference_that_breaks_the_context_is_not_the_candidates_fault() -> None:
+    report = session({"reference": {"fault": "illegal"}, "a": {}}, jobs=[job("a")])
+    assert kinds(report) == {"a": OutcomeKind.REFERENCE_FAILED}
+    assert "CUDA error 700" in report.result("a").outcome.message
+
+
+@pytest.mark.parametrize(("fault", "ended"), [("hang", OutcomeKind.TIMED_OUT), ("illegal", OutcomeKind.CRASHED)])
+def test_a_finalist_that_ends_the_rounds_costs_the_others_none_of_theirs(fault: str, ended: OutcomeKind) -> None:
+    kernels: dict[str, dict[str, Any]] = {
+        "fast": {"ns": 900, "fault": fault, "after": 120},
+        "a": {"ns": 1000},
+        "b": {"ns": 1010},
+    }
+    report = session(kernels)
+    assert kinds(report) == {"fast": ended, "a": OutcomeKind.MEASURED, "b": OutcomeKind.MEASURED}
+    assert report.rounds is not None
+    assert set(report.rounds.figures_ns) == {"a", "b"}
+    assert report.winner == "a"
 
 
 def test_a_lost_device_is_nobodys_fault_and_a_fresh_process_may_find_it_again() -> None:
@@ -236,6 +284,38 @@ def test_without_the_lease_nothing_is_measured() -> None:
         report = session({"a": {}})
     assert kinds(report) == {"a": OutcomeKind.CONTENDED}
     assert report.winner is None
+
+
+def test_the_device_is_waited_for_out_of_the_sessions_own_budget() -> None:
+    device = {"kind": "simulated", "kernels": {"a": {}}}
+    with DeviceLease("simulated-0-"):
+        report = measure_all([job("a")], device, budget_seconds=3.5)
+    outcome = report.result("a").outcome
+    assert (outcome.kind, outcome.details) == (OutcomeKind.CONTENDED, ("device-busy",))
+    assert "another session measures on simulated-0-" in outcome.message
+    assert report.partial
+
+
+def test_who_waits_for_the_device_is_stopped_at_once() -> None:
+    cancel = threading.Event()
+    cancel.set()
+    with DeviceLease("simulated-0-"):
+        report = measure_all([job("a")], {"kind": "simulated", "kernels": {"a": {}}}, cancel=cancel)
+    assert kinds(report) == {"a": OutcomeKind.CANCELLED}
+
+
+def test_a_session_ends_early_where_others_would_be_late() -> None:
+    """Reference, default and best are measured though others wait, and their rounds are taken."""
+    names = [f"k{number}" for number in range(6)]
+    with queue_of_device("simulated-0-").place(time.monotonic() + 3600.0, 3600.0, ready=False):
+        report = session({name: {"ns": 1000} for name in names})
+    assert [result.outcome.kind for result in report.results] == [OutcomeKind.MEASURED] * 3 + [
+        OutcomeKind.CANCELLED
+    ] * 3
+    assert report.result("k5").outcome.details == ("device-busy",)
+    assert report.rounds is not None
+    assert set(report.rounds.figures_ns) == set(names[:3])
+    assert report.partial
 
 
 def test_a_lease_is_the_devices_own_whatever_index_it_is_seen_by() -> None:

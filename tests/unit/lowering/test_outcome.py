@@ -27,6 +27,7 @@ def test_every_kind_has_a_fault() -> None:
     ("reply", "kind", "fault"),
     [
         (TimedOut("wall", 2.0), OutcomeKind.TIMED_OUT, Fault.CANDIDATE),
+        (TimedOut("launch", 2.0), OutcomeKind.TIMED_OUT, Fault.CANDIDATE),
         (TimedOut("start", 2.0), OutcomeKind.INFRASTRUCTURE, Fault.INFRASTRUCTURE),
         (Crashed(None, signal.SIGSEGV), OutcomeKind.CRASHED, Fault.CANDIDATE),
         (Crashed(None, signal.SIGKILL), OutcomeKind.INFRASTRUCTURE, Fault.INFRASTRUCTURE),

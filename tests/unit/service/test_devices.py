@@ -12,8 +12,7 @@ from warpwright.tuning.testing.on_runner import SIMULATED
 FACTS = {"name": "simulated H200", "arch": "sm_90"}
 
 
-def answered(right: bool) -> Returned:
-    return Returned({"facts": FACTS, "conditions": {}, "canary": right}, 0.1, "")
+ANSWERED = Returned({"facts": FACTS}, 0.1, "")
 
 
 @pytest.fixture
@@ -28,16 +27,16 @@ def replies(monkeypatch: pytest.MonkeyPatch) -> list[Reply]:
     return told
 
 
-@pytest.mark.parametrize("said", [Crashed(None, 9, ""), TimedOut("wall", 60.0, ""), answered(False)])
+@pytest.mark.parametrize("said", [Crashed(None, 9, ""), TimedOut("wall", 60.0, "")])
 def test_a_probe_that_says_nothing_of_the_device_is_made_again(replies: list[Reply], said: Reply) -> None:
     """A child that was killed while it looked cost a runner its device for as long as it lived."""
     devices = Devices([SIMULATED])
-    replies += [said, answered(True)]
+    replies += [said, ANSWERED]
     assert devices.all() == ()
     assert [device.facts for device in devices.all()] == [FACTS]
 
 
-@pytest.mark.parametrize("said", [answered(True), Refused("device-missing", "none", "", "DeviceMissing")])
+@pytest.mark.parametrize("said", [ANSWERED, Refused("device-missing", "none", "", "DeviceMissing")])
 def test_an_answer_is_known_for_good(replies: list[Reply], said: Reply) -> None:
     devices = Devices([SIMULATED])
     replies.append(said)
@@ -47,7 +46,7 @@ def test_an_answer_is_known_for_good(replies: list[Reply], said: Reply) -> None:
 
 def test_one_device_that_answers_late_does_not_hide_the_others(replies: list[Reply]) -> None:
     devices = Devices([SIMULATED, {**SIMULATED, "index": 1}])
-    replies += [TimedOut("wall", 60.0, ""), answered(True)]
+    replies += [TimedOut("wall", 60.0, ""), ANSWERED]
     assert [device.options.get("index") for device in devices.all()] == [1]
-    replies.append(answered(True))
+    replies.append(ANSWERED)
     assert [device.options.get("index") for device in devices.all()] == [None, 1]

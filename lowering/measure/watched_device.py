@@ -1,0 +1,144 @@
+"""A device whose launches are watched: the parent is told how long each may take, and ends the child that takes longer.
+
+A kernel that never comes back blocks its process inside the driver, where nothing in that process could end it. What it costs
+the others is its own deadline and one restart, so the deadline follows from what is known: about a second or two for a launch of
+which nothing is known, more where the kernel is known to be slow.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from warpwright.lowering.compile.result import Argument, CompiledKernel
+from warpwright.lowering.emit import expect, within
+from warpwright.lowering.measure.device import (
+    Buffers,
+    Comparison,
+    Conditions,
+    Device,
+    DeviceFacts,
+    KernelFaulted,
+    Loaded,
+)
+
+__all__ = ["FIRST_SECONDS", "SLACK", "WatchedDevice", "named"]
+
+FIRST_SECONDS = 2.0
+"""Of any batch of launches, whatever is known: loading the code at its first launch, and a host that is busy."""
+
+SLACK = 20.0
+"""A launch may take so many times what it is expected to take, by a forecast, the roofline or an earlier launch."""
+
+LAUNCHES_AT_ONCE = 5
+"""A warm-up synchronises after at most so many launches, and so ends at most so many launches late."""
+
+
+def named(kernel: CompiledKernel) -> str:
+    """A kernel in the words of a deadline: by its binary's digest, as candidates of one session may share a build."""
+    return kernel.binary_digest or kernel.binary or ""
+
+
+@contextmanager
+def _blaming(name: str) -> Iterator[None]:
+    """A fault of the context says which kernel ran."""
+    try:
+        yield
+    except KernelFaulted as error:
+        raise KernelFaulted(error.message, place=name or None) from error
+
+
+class WatchedDevice:
+    """Implements the device port around another device. ``expected_ns`` gives times of one launch by :func:`named`."""
+
+    def __init__(self, device: Device, expected_ns: Mapping[str, float]) -> None:
+        self._device = device
+        self._expected = dict(expected_ns)
+        self._names: dict[int, tuple[str, Loaded]] = {}
+        self._started: list[str] = []
+        self._since = 0.0
+
+    def facts(self) -> DeviceFacts:
+        """As the device."""
+        return self._device.facts()
+
+    def conditions(self) -> Conditions:
+        """As the device."""
+        return self._device.conditions()
+
+    def canary(self) -> bool:
+        """As the device."""
+        return self._device.canary()
+
+    def load(self, kernel: CompiledKernel) -> Loaded:
+        """As the device; the name of what is loaded is kept, and the kernel with it so that no other gets its place."""
+        loaded = self._device.load(kernel)
+        self._names[id(loaded)] = (named(kernel), loaded)
+        return loaded
+
+    def inputs(self, arguments: Sequence[Argument], seed: int) -> Buffers:
+        """As the device."""
+        return self._device.inputs(arguments, seed)
+
+    def poison(self, buffers: Buffers, salt: int) -> None:
+        """As the device."""
+        self._device.poison(buffers, salt)
+
+    def launch(self, kernel: Loaded, buffers: Buffers) -> None:
+        """One launch; its deadline runs until :meth:`synchronize`, and what was queued before it is no part of it."""
+        if not self._started:
+            self._device.synchronize()
+            self._since = time.monotonic()
+        self._started.append(self._name(kernel))
+        expect(sum(self.seconds(name, 1) for name in self._started), self._started[-1])
+        try:
+            self._device.launch(kernel, buffers)
+        except Exception:
+            self._over()
+            raise
+
+    def synchronize(self) -> None:
+        """Waits for all work under its deadline; how long it took is known from then on."""
+        name = self._started[-1] if self._started else ""
+        try:
+            with _blaming(name):
+                self._device.synchronize()
+            if name:
+                self._learn(name, (time.monotonic() - self._since) / len(self._started))
+        finally:
+            self._over()
+
+    def outputs(self, buffers: Buffers) -> Any:
+        """As the device."""
+        return self._device.outputs(buffers)
+
+    def compare(self, found: Any, expected: Any, arguments: Sequence[Argument], block: int) -> tuple[Comparison, ...]:
+        """As the device."""
+        return self._device.compare(found, expected, arguments, block)
+
+    def warm_up(self, kernel: Loaded, buffers: Buffers, milliseconds: float) -> None:
+        """As the device, under a deadline."""
+        name = self._name(kernel)
+        with within(self.seconds(name, LAUNCHES_AT_ONCE) + milliseconds / 1e3, name), _blaming(name):
+            self._device.warm_up(kernel, buffers, milliseconds)
+
+    def timed(self, kernel: Loaded, buffers: Buffers, runs: int, *, flush: bool) -> list[float]:
+        """As the device, under a deadline."""
+        name = self._name(kernel)
+        with within(self.seconds(name, runs), name), _blaming(name):
+            return self._device.timed(kernel, buffers, runs, flush=flush)
+
+    def seconds(self, name: str, launches: int) -> float:
+        """How long so many launches may take."""
+        return FIRST_SECONDS + SLACK * launches * self._expected.get(name, 0.0) / 1e9
+
+    def _name(self, kernel: Loaded) -> str:
+        return self._names[id(kernel)][0]
+
+    def _learn(self, name: str, seconds: float) -> None:
+        self._expected[name] = max(self._expected.get(name, 0.0), seconds * 1e9)
+
+    def _over(self) -> None:
+        if self._started:
+            expect(None)
+        self._started = []

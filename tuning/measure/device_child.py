@@ -1,0 +1,192 @@
+"""The child that owns a device, from its parent's side: every question may end it, and the next one finds a fresh one.
+
+What was learnt of kernels goes along with each question: how long a launch may take follows from it.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from warpwright.lowering.compile.result import CompiledKernel
+from warpwright.lowering.compile.result import to_document as kernel_document
+from warpwright.lowering.measure.protocol import Protocol
+from warpwright.lowering.measure.result import Measured, Rounds, from_document
+from warpwright.lowering.measure.runner import Job
+from warpwright.lowering.measure.watched_device import named
+from warpwright.lowering.outcome import Outcome, OutcomeKind, of_reply
+from warpwright.tuning.children import ChildPool, Limits, Raised, Refused, Reply, Returned, TimedOut
+
+__all__ = ["DeviceChild", "RoundsBroken", "job_document"]
+
+STICKY = frozenset({"kernel-faulted", "device-lost"})
+"""Answers after which a child's device context is of no more use."""
+
+PROBE_LIMITS = Limits(wall_seconds=120.0, memory_bytes=64 << 30)
+
+TRIES = 3
+"""Of a question whose child ended by a fault that is none of the candidate's."""
+
+HEALTH_TRIES = 2
+"""Of the canary: a driver may need a moment to clear up after a kernel that was ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundsBroken:
+    """Rounds that ended without figures. ``culprit`` is the kernel (``watched_device.named``) that did it, empty if unknown."""
+
+    outcome: Outcome
+    culprit: str
+
+
+@dataclass(slots=True)
+class DeviceChild:
+    """One device's child at a time. Not thread-safe."""
+
+    pool: ChildPool
+    device: dict[str, Any]
+    protocol: Protocol
+    limits: Limits
+    cancel: threading.Event
+    facts: dict[str, Any] | None = None
+    _times: dict[str, float] = field(default_factory=dict)
+    """Nanoseconds of a launch of each kernel that was timed."""
+    _bad: dict[str, Outcome] = field(default_factory=dict)
+    """Kernels that never came back or broke the context: what has one of them as its reference cannot be checked."""
+
+    def healthy(self, seconds: float = PROBE_LIMITS.wall_seconds) -> Outcome | None:
+        """None when a fresh or idle child computes the canary right within so many seconds; why not otherwise."""
+        outcome: Outcome | None = None
+        for left in reversed(range(HEALTH_TRIES)):
+            outcome = self._canary(replace(PROBE_LIMITS, wall_seconds=min(seconds, PROBE_LIMITS.wall_seconds)))
+            if outcome is None or outcome.kind is not OutcomeKind.DEVICE_LOST or not left:
+                break
+            self.pool.retire()
+            self.cancel.wait(1.0)
+        return outcome
+
+    def measure(self, job: Job, seconds: float) -> Measured:
+        """One candidate within so many seconds, whatever becomes of the child."""
+        reference = named(job.reference) if job.reference is not None else ""
+        if reference in self._bad and reference != named(job.kernel):
+            return Measured(job.candidate, self.protocol.name, self._bad[reference])
+        begun = time.monotonic()
+        limit = min(seconds, self.limits.wall_seconds)
+        reply = self._ask("measure", [job], replace(self.limits, wall_seconds=limit))
+        if isinstance(reply, Returned):
+            found = from_document(reply.value["result"])
+            assert isinstance(found, Measured)
+            if found.summary is not None:
+                self._times[named(job.kernel)] = found.summary.median_ns
+            return found
+        outcome = _blamed(reply, job, self._bad)
+        if isinstance(reply, TimedOut) and reply.clock == "wall" and limit < self.limits.wall_seconds:
+            outcome = Outcome(OutcomeKind.CANCELLED, f"not measured: {limit:.0f} s were left for it", ("budget",))
+        return Measured(job.candidate, self.protocol.name, outcome, seconds=time.monotonic() - begun)
+
+    def usable_after(self, outcome: Outcome) -> bool:
+        """Whether the child may be used again; if not it is gone when this returns."""
+        ended = {OutcomeKind.TIMED_OUT, OutcomeKind.CRASHED, OutcomeKind.DEVICE_LOST, OutcomeKind.INFRASTRUCTURE}
+        if outcome.kind not in ended and not {"hang", *STICKY} & set(outcome.details):
+            return True
+        self.pool.retire()
+        return False
+
+    def rounds(self, jobs: Sequence[Job], seconds: float, *, screening: bool = False) -> Rounds | RoundsBroken:
+        """Interleaved rounds within so many seconds."""
+        action = "screening" if screening else "rounds"
+        reply = self._ask(action, jobs, replace(self.limits, wall_seconds=seconds))
+        if isinstance(reply, Returned):
+            found = from_document(reply.value["result"])
+            assert isinstance(found, Rounds)
+            return found
+        self.pool.retire()
+        outcome = of_reply(reply, "measure")
+        assert outcome is not None
+        return RoundsBroken(outcome, _culprit(reply))
+
+    def _canary(self, limits: Limits) -> Outcome | None:
+        reply = self._ask("probe", (), limits)
+        if isinstance(reply, Returned):
+            self.facts = {**reply.value["facts"], "conditions": reply.value["conditions"]}
+            if reply.value["canary"]:
+                return None
+            return Outcome(OutcomeKind.DEVICE_LOST, "the device computes a known sum wrong", ("canary",))
+        outcome = of_reply(reply, "measure")
+        assert outcome is not None
+        if outcome.kind in (OutcomeKind.NOT_APPLICABLE, OutcomeKind.CANCELLED, OutcomeKind.INFRASTRUCTURE):
+            return outcome
+        return Outcome(OutcomeKind.DEVICE_LOST, f"the canary failed: {outcome.message}", ("canary", *outcome.details))
+
+    def _ask(self, action: str, jobs: Sequence[Job], limits: Limits) -> Reply:
+        """What the child says; asked again, with a limit, where the child ended by a fault of ours: somebody killed it."""
+        payload = {
+            "device": self.device,
+            "action": action,
+            "protocol": self.protocol.name,
+            "jobs": [job_document(job) for job in jobs],
+            "expected_ns": self._expected(jobs),
+        }
+        for left in reversed(range(TRIES)):
+            reply = self.pool.run("measure.device", payload, limits, cancel=self.cancel)
+            outcome = of_reply(reply, "measure")
+            # What the child itself answered it would answer again.
+            if isinstance(reply, Returned | Refused | Raised) or outcome is None or not left:
+                break
+            if outcome.kind is not OutcomeKind.INFRASTRUCTURE:
+                break
+            self.pool.retire()
+        return reply
+
+    def _expected(self, jobs: Sequence[Job]) -> dict[str, float]:
+        """What a launch of each kernel is thought to take: as it was timed, else the most that anything known says."""
+        fastest = min(self._times.values(), default=0.0)
+        expected: dict[str, float] = {}
+        for job in jobs:
+            for kernel in (job.kernel, job.reference):
+                if kernel is not None:
+                    guess = max(job.floor_ns, job.expected_ns, fastest)
+                    expected[named(kernel)] = max(
+                        expected.get(named(kernel), 0.0), self._times.get(named(kernel), guess)
+                    )
+        return expected
+
+
+def job_document(job: Job) -> dict[str, Any]:
+    """A job as the task takes it."""
+
+    def plain(kernel: CompiledKernel | None) -> dict[str, Any] | None:
+        return None if kernel is None else {**kernel_document(kernel), "source": ""}
+
+    return {
+        "candidate": job.candidate,
+        "kernel": plain(job.kernel),
+        "reference": plain(job.reference),
+        "floor_ns": job.floor_ns,
+        **({"expected_ns": job.expected_ns} if job.expected_ns else {}),
+        "also": [
+            {"name": other.name, "kernel": plain(other.kernel), "reference": plain(other.reference)}
+            for other in job.also
+        ],
+    }
+
+
+def _culprit(reply: Reply) -> str:
+    """The kernel that was running when a child ended, as far as it had said so."""
+    if isinstance(reply, TimedOut):
+        return reply.what
+    return (reply.place or "") if isinstance(reply, Refused) and reply.code in STICKY else ""
+
+
+def _blamed(reply: Reply, job: Job, bad: dict[str, Outcome]) -> Outcome:
+    """A candidate's outcome; what its reference did is not its fault, nor that of others with the same one."""
+    culprit = _culprit(reply)
+    outcome = of_reply(replace(reply, place=None) if isinstance(reply, Refused) and culprit else reply, "measure")
+    assert outcome is not None
+    if not culprit:
+        return outcome
+    failed = Outcome(OutcomeKind.REFERENCE_FAILED, f"the reference: {outcome.message}", outcome.details)
+    bad[culprit] = failed
+    own = {named(job.kernel), *(named(other.kernel) for other in job.also)}
+    return outcome if culprit in own else failed
