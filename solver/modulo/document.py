@@ -1,81 +1,51 @@
-"""The JSON form of a generic modulo problem: strict reading with code and place, writing, and the answer's form.
+"""The JSON form of a generic modulo problem: strict reading with code and place, and writing.
 
-``schema.json`` beside this module describes the same form for other tools; ``docs/modulo.md`` explains it.
+Pydantic reads and writes the dataclasses of :mod:`warpwright.solver.modulo.problem` by their types; what no type can say (names
+that stand for other parts) is checked here. ``schema.json`` beside this module is derived from the same types and describes the
+form for other tools; ``docs/modulo.md`` explains it.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from warpwright.solver.domain.errors import DocumentError
-from warpwright.solver.modulo.problem import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, Wait
+from warpwright.solver.modulo.problem import Edge, Group, Memory, ModuloProblem, Op, Unit, Use
 
-__all__ = ["MAX_DOCUMENT_BYTES", "PROBLEM_SCHEMA", "parse_problem", "problem_document", "read_problem"]
+__all__ = ["MAX_DOCUMENT_BYTES", "PROBLEM_SCHEMA", "json_schema", "parse_problem", "problem_document", "read_problem"]
 
 PROBLEM_SCHEMA = "warpwright.modulo-problem/1"
 MAX_DOCUMENT_BYTES = 8 << 20
-MAX_OPS = 2_000
-MAX_EDGES = 20_000
-MAX_CYCLES = 1_000_000
-MAX_AMOUNT = 1 << 42
-MAX_STAGES = 64
-MAX_DISTANCE = 64
 
-Item = TypeVar("Item", Unit, Memory, Group, Op)
+for _part in (Unit, Memory, Group, Use, Op, Edge, ModuloProblem):
+    _part.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[union-attr]
 
+_PROBLEM = TypeAdapter(ModuloProblem)
 
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A JSON value with its place; every getter checks the type and the range and names the place when it refuses."""
-
-    value: Any
-    place: str
-
-    def object(self, required: Sequence[str], optional: Sequence[str] = ()) -> Mapping[str, "_Node"]:
-        """Members by name, each required one there and no other than the named ones."""
-        if not isinstance(self.value, dict):
-            raise self.refuse("modulo-wrong-type", "must be an object")
-        for key in self.value:
-            if key not in required and key not in optional:
-                raise _Node(None, f"{self.place}/{key}").refuse("modulo-unknown-key", f"no key {key!r} belongs here")
-        for key in required:
-            if key not in self.value:
-                raise self.refuse("modulo-missing-key", f"needs {key!r}")
-        return {key: _Node(value, f"{self.place}/{key}") for key, value in self.value.items()}
-
-    def items(self, most: int) -> list["_Node"]:
-        """Members of a list."""
-        if not isinstance(self.value, list):
-            raise self.refuse("modulo-wrong-type", "must be a list")
-        if len(self.value) > most:
-            raise self.refuse("modulo-too-large", f"has {len(self.value)} entries, more than {most}")
-        return [_Node(value, f"{self.place}/{index}") for index, value in enumerate(self.value)]
-
-    def integer(self, least: int, most: int) -> int:
-        """A whole number in a range; true, 1.0 and "1" are none."""
-        if isinstance(self.value, bool) or not isinstance(self.value, int):
-            raise self.refuse("modulo-wrong-type", "must be a whole number")
-        if not least <= self.value <= most:
-            raise self.refuse("modulo-out-of-range", f"must be from {least} to {most}")
-        return self.value
-
-    def text(self) -> str:
-        """A name of 1 to 200 characters."""
-        if not isinstance(self.value, str) or not 0 < len(self.value) <= 200:
-            raise self.refuse("modulo-wrong-type", "must be text of 1 to 200 characters")
-        return self.value
-
-    def flag(self) -> bool:
-        """True or false."""
-        if not isinstance(self.value, bool):
-            raise self.refuse("modulo-wrong-type", "must be true or false")
-        return self.value
-
-    def refuse(self, code: str, message: str) -> DocumentError:
-        """An error at this place."""
-        return DocumentError(f"{self.place or '/'} {message}", code=code, place=self.place or "/")
+_TEXT = ("modulo-wrong-type", "must be text of 1 to 200 characters")
+_REFUSALS: Mapping[str, tuple[str, str]] = {
+    "unexpected_keyword_argument": ("modulo-unknown-key", "is not a key of this object"),
+    "missing": ("modulo-missing-key", "needs {key!r}"),
+    "dataclass_type": ("modulo-wrong-type", "must be an object"),
+    "dict_type": ("modulo-wrong-type", "must be an object"),
+    "tuple_type": ("modulo-wrong-type", "must be a list"),
+    "int_type": ("modulo-wrong-type", "must be a whole number"),
+    "bool_type": ("modulo-wrong-type", "must be true or false"),
+    "string_type": _TEXT,
+    "string_too_short": _TEXT,
+    "string_too_long": _TEXT,
+    "string_unicode": _TEXT,
+    "enum": ("modulo-out-of-range", "must be one of {expected}"),
+    "greater_than_equal": ("modulo-out-of-range", "must be at least {ge}"),
+    "less_than_equal": ("modulo-out-of-range", "must be at most {le}"),
+    "too_short": ("modulo-out-of-range", "needs at least {min_length} entry"),
+    "too_long": ("modulo-too-large", "has {actual_length} entries, more than {max_length}"),
+}
+"""Code and message by the kind of pydantic's error; the words in braces are its numbers."""
 
 
 def read_problem(path: str | Path) -> ModuloProblem:
@@ -105,174 +75,102 @@ def parse_problem(text: str) -> ModuloProblem:
         document = json.loads(text, object_pairs_hook=_no_duplicates)
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"not JSON: {error}", code="modulo-not-json", place="/") from error
-    root = _Node(document, "")
-    members = root.object(("schema", "name", "units", "ops", "edges"), ("title", "memories", "groups", "max_stages"))
-    if members["schema"].value != PROBLEM_SCHEMA:
-        raise members["schema"].refuse("modulo-schema", f"must be {PROBLEM_SCHEMA!r}")
-    units = _named(members["units"], 64, _unit, lambda unit: unit.name)
-    memories = _named(members["memories"], 64, _memory, lambda memory: memory.name) if "memories" in members else ()
-    groups = _named(members["groups"], 32, _group, lambda group: group.name) if "groups" in members else ()
-    ops = _named(members["ops"], MAX_OPS, _op, lambda op: op.id)
-    if not ops:
-        raise members["ops"].refuse("modulo-out-of-range", "must hold at least one operation")
-    edges = tuple(_edge(node) for node in members["edges"].items(MAX_EDGES))
-    _references(ops, edges, {unit.name for unit in units}, {memory.name for memory in memories})
-    for index, op in enumerate(ops):
-        for number, name in enumerate(op.groups):
-            _known(name, {group.name for group in groups}, f"/ops/{index}/groups/{number}")
-    for index, op in enumerate(ops):
-        if op.registers and not groups:
-            node = _Node(None, f"/ops/{index}/registers")
-            raise node.refuse("modulo-no-group", "needs groups: registers are held by the threads of a group")
-    stages = members["max_stages"].integer(1, MAX_STAGES) if "max_stages" in members else 4
-    title = members["title"].text() if "title" in members else ""
-    return ModuloProblem(members["name"].text(), units, ops, edges, memories, groups, stages, title)
+    if not isinstance(document, dict):
+        raise _refusal("modulo-wrong-type", "must be an object")
+    if "schema" not in document:
+        raise _refusal("modulo-missing-key", "needs 'schema'")
+    if document.pop("schema") != PROBLEM_SCHEMA:
+        raise _refusal("modulo-schema", f"must be {PROBLEM_SCHEMA!r}", "schema")
+    try:
+        problem = _PROBLEM.validate_python(document)
+    except ValidationError as error:
+        raise _first(error.errors(include_url=False)) from error
+    _check_names(problem)
+    _check_references(problem)
+    return problem
 
 
 def problem_document(problem: ModuloProblem) -> dict[str, Any]:
     """The problem in its JSON form; :func:`parse_problem` reads it back to an equal problem."""
+    document: dict[str, Any] = {"schema": PROBLEM_SCHEMA, **_PROBLEM.dump_python(problem, mode="json", by_alias=True)}
+    for op in document["ops"]:
+        if not op["groups"]:
+            del op["groups"]
+    if not document["title"]:
+        del document["title"]
+    return document
+
+
+def json_schema() -> dict[str, Any]:
+    """The form as JSON Schema (2020-12). It cannot say that names are unique, or that they stand for parts that are there."""
+    schema = _PROBLEM.json_schema()
     return {
-        "schema": PROBLEM_SCHEMA,
-        "name": problem.name,
-        **({"title": problem.title} if problem.title else {}),
-        "units": [{"name": unit.name, "capacity": unit.capacity} for unit in problem.units],
-        "memories": [{"name": memory.name, "capacity": memory.capacity} for memory in problem.memories],
-        "groups": [
-            {
-                "name": group.name,
-                "warps": group.warps,
-                "registers": group.registers,
-                "variable_latency": group.variable_latency,
-            }
-            for group in problem.groups
-        ],
-        "ops": [_op_document(op) for op in problem.ops],
-        "edges": [_edge_document(edge) for edge in problem.edges],
-        "max_stages": problem.max_stages,
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": PROBLEM_SCHEMA,
+        **schema,
+        "title": "Generic modulo scheduling problem",
+        "properties": {"schema": {"const": PROBLEM_SCHEMA}, **schema["properties"]},
+        "required": ["schema", *schema["required"]],
     }
 
 
-def _op_document(op: Op) -> dict[str, Any]:
-    return {
-        "id": op.id,
-        "cycles": op.cycles,
-        "uses": [
-            {"unit": use.unit, "cycles": use.cycles, "offset": use.offset, "amount": use.amount} for use in op.uses
-        ],
-        "warps": op.warps,
-        "registers": op.registers,
-        "memory": dict(op.memory),
-        "spill_cycles": op.spill_cycles,
-        "variable_latency": op.variable_latency,
-        **({"groups": list(op.groups)} if op.groups else {}),
+def _first(errors: Sequence[ErrorDetails]) -> DocumentError:
+    """The first error; of a missing and an unknown key of one object the unknown one, which may be a misspelling."""
+    found = errors[0]
+    if found["type"] == "missing":
+        here = (each for each in errors if each["loc"][:-1] == found["loc"][:-1])
+        found = next((each for each in here if each["type"] == "unexpected_keyword_argument"), found)
+    kind, path, value = found["type"], found["loc"], found["input"]
+    if kind == "enum" and not (isinstance(value, str) and 0 < len(value) <= 200):
+        kind = "string_type"
+    code, message = _REFUSALS.get(kind, ("modulo-wrong-type", found["msg"]))
+    words = {**found.get("ctx", {}), "key": path[-1] if path else ""}
+    return _refusal(code, message.format(**words), *(path[:-1] if kind == "missing" else path))
+
+
+def _check_names(problem: ModuloProblem) -> None:
+    """Names of parts of one kind are different."""
+    named = {
+        "units": [unit.name for unit in problem.units],
+        "memories": [memory.name for memory in problem.memories],
+        "groups": [group.name for group in problem.groups],
+        "ops": [op.id for op in problem.ops],
     }
+    for part, names in named.items():
+        seen: set[str] = set()
+        for index, name in enumerate(names):
+            if name in seen:
+                raise _refusal("modulo-duplicate-id", f"repeats the name {name!r}", part, index)
+            seen.add(name)
 
 
-def _edge_document(edge: Edge) -> dict[str, Any]:
-    return {
-        "from": edge.source,
-        "to": edge.target,
-        "latency": edge.latency,
-        "distance": edge.distance,
-        "wait": edge.wait.value,
-        "value": edge.value,
-        "hold": edge.hold,
-    }
-
-
-def _named(node: _Node, most: int, read: Callable[[_Node], Item], name: Callable[[Item], str]) -> tuple[Item, ...]:
-    """Members of a list that have names, no name twice."""
-    found: dict[str, Item] = {}
-    for member in node.items(most):
-        item = read(member)
-        if name(item) in found:
-            raise member.refuse("modulo-duplicate-id", f"repeats the name {name(item)!r}")
-        found[name(item)] = item
-    return tuple(found.values())
-
-
-def _unit(node: _Node) -> Unit:
-    members = node.object(("name", "capacity"))
-    return Unit(members["name"].text(), members["capacity"].integer(1, MAX_AMOUNT))
-
-
-def _memory(node: _Node) -> Memory:
-    members = node.object(("name", "capacity"))
-    return Memory(members["name"].text(), members["capacity"].integer(1, MAX_AMOUNT))
-
-
-def _group(node: _Node) -> Group:
-    members = node.object(("name", "warps", "registers"), ("variable_latency",))
-    variable = "variable_latency" in members and members["variable_latency"].flag()
-    return Group(
-        members["name"].text(), members["warps"].integer(1, 64), members["registers"].integer(0, 65_536), variable
-    )
-
-
-def _op(node: _Node) -> Op:
-    optional = ("uses", "warps", "registers", "memory", "spill_cycles", "variable_latency", "groups")
-    members = node.object(("id", "cycles"), optional)
-    uses = tuple(_use(use) for use in members["uses"].items(64)) if "uses" in members else ()
-    memory: list[tuple[str, int]] = []
-    if "memory" in members:
-        names = members["memory"].value
-        held = members["memory"].object((), tuple(names) if isinstance(names, dict) else ())
-        memory = [(name, size.integer(0, MAX_AMOUNT)) for name, size in held.items()]
-    return Op(
-        members["id"].text(),
-        members["cycles"].integer(0, MAX_CYCLES),
-        uses,
-        members["warps"].integer(1, 64) if "warps" in members else 1,
-        members["registers"].integer(0, 65_536) if "registers" in members else 0,
-        tuple(memory),
-        members["spill_cycles"].integer(0, MAX_CYCLES) if "spill_cycles" in members else 0,
-        members["variable_latency"].flag() if "variable_latency" in members else False,
-        tuple(name.text() for name in members["groups"].items(32)) if "groups" in members else (),
-    )
-
-
-def _use(node: _Node) -> Use:
-    members = node.object(("unit", "cycles"), ("offset", "amount"))
-    return Use(
-        members["unit"].text(),
-        members["cycles"].integer(0, MAX_CYCLES),
-        members["offset"].integer(0, MAX_CYCLES) if "offset" in members else 0,
-        members["amount"].integer(1, MAX_AMOUNT) if "amount" in members else 1,
-    )
-
-
-def _edge(node: _Node) -> Edge:
-    members = node.object(("from", "to", "latency"), ("distance", "wait", "value", "hold"))
-    wait = members["wait"].text() if "wait" in members else Wait.ACROSS.value
-    if wait not in [member.value for member in Wait]:
-        allowed = ", ".join(member.value for member in Wait)
-        raise members["wait"].refuse("modulo-out-of-range", f"must be one of {allowed}")
-    return Edge(
-        members["from"].text(),
-        members["to"].text(),
-        members["latency"].integer(0, MAX_CYCLES),
-        members["distance"].integer(0, MAX_DISTANCE) if "distance" in members else 0,
-        Wait(wait),
-        members["value"].flag() if "value" in members else True,
-        members["hold"].integer(0, MAX_CYCLES) if "hold" in members else 0,
-    )
-
-
-def _references(ops: Sequence[Op], edges: Sequence[Edge], units: set[str], memories: set[str]) -> None:
-    known = {op.id for op in ops}
-    for index, op in enumerate(ops):
+def _check_references(problem: ModuloProblem) -> None:
+    """Names of other parts name parts that the problem has."""
+    units, ops = {unit.name for unit in problem.units}, {op.id for op in problem.ops}
+    memories, groups = {memory.name for memory in problem.memories}, {group.name for group in problem.groups}
+    for index, op in enumerate(problem.ops):
         for number, use in enumerate(op.uses):
-            _known(use.unit, units, f"/ops/{index}/uses/{number}/unit")
+            _known(use.unit, units, "ops", index, "uses", number, "unit")
         for name, _ in op.memory:
-            _known(name, memories, f"/ops/{index}/memory/{name}")
-    for index, edge in enumerate(edges):
-        _known(edge.source, known, f"/edges/{index}/from")
-        _known(edge.target, known, f"/edges/{index}/to")
+            _known(name, memories, "ops", index, "memory", name)
+        for number, name in enumerate(op.groups):
+            _known(name, groups, "ops", index, "groups", number)
+        if op.registers and not groups:
+            message = "needs groups: registers are held by the threads of a group"
+            raise _refusal("modulo-no-group", message, "ops", index, "registers")
+    for index, edge in enumerate(problem.edges):
+        _known(edge.source, ops, "edges", index, "from")
+        _known(edge.target, ops, "edges", index, "to")
 
 
-def _known(name: str, names: set[str], place: str) -> None:
+def _known(name: str, names: Collection[str], *path: str | int) -> None:
     if name not in names:
-        raise _Node(None, place).refuse("modulo-unknown-reference", f"names {name!r}, which the problem does not have")
+        raise _refusal("modulo-unknown-reference", f"names {name!r}, which the problem does not have", *path)
+
+
+def _refusal(code: str, message: str, *path: str | int) -> DocumentError:
+    place = "".join(f"/{part}" for part in path) or "/"
+    return DocumentError(f"{place} {message}", code=code, place=place)
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,6 +9,22 @@ operations of variable latency that need a group of their own.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from warpwright.solver.modulo.ranges import (
+    Capacity,
+    Count,
+    Cycles,
+    Distance,
+    Flag,
+    Holdings,
+    Name,
+    Registers,
+    Stages,
+    Warps,
+)
 
 __all__ = ["Edge", "Group", "Memory", "ModuloProblem", "ModuloSchedule", "Op", "Unit", "Use", "Wait"]
 
@@ -28,16 +44,16 @@ class Wait(StrEnum):
 class Unit:
     """A functional unit with ``capacity`` instances."""
 
-    name: str
-    capacity: int
+    name: Name
+    capacity: Capacity
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
     """A storage shared by all groups, ``capacity`` in bytes or any one unit of the problem's own."""
 
-    name: str
-    capacity: int
+    name: Name
+    capacity: Capacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +63,20 @@ class Group:
     ``variable_latency``: exactly the operations of variable latency run here, and nothing else.
     """
 
-    name: str
-    warps: int
-    registers: int
-    variable_latency: bool = False
+    name: Name
+    warps: Warps
+    registers: Registers
+    variable_latency: Flag = False
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
     """``amount`` instances of a unit, from ``offset`` cycles after issue, for ``cycles`` cycles."""
 
-    unit: str
-    cycles: int
-    offset: int = 0
-    amount: int = 1
+    unit: Name
+    cycles: Cycles
+    offset: Cycles = 0
+    amount: Count = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +88,15 @@ class Op:
     what handing the result to another group adds to every latency. ``groups`` pins it to some groups, empty is any.
     """
 
-    id: str
-    cycles: int
-    uses: tuple[Use, ...] = ()
-    warps: int = 1
-    registers: int = 0
-    memory: tuple[tuple[str, int], ...] = ()
-    spill_cycles: int = 0
-    variable_latency: bool = False
-    groups: tuple[str, ...] = ()
+    id: Name
+    cycles: Cycles
+    uses: Annotated[tuple[Use, ...], Field(max_length=64)] = ()
+    warps: Warps = 1
+    registers: Registers = 0
+    memory: Holdings = ()
+    spill_cycles: Cycles = 0
+    variable_latency: Flag = False
+    groups: Annotated[tuple[Name, ...], Field(max_length=32)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +107,13 @@ class Edge:
     Without it the edge is an order only: it keeps nothing alive and needs no hand-off.
     """
 
-    source: str
-    target: str
-    latency: int
-    distance: int = 0
+    source: Annotated[Name, Field(alias="from")]
+    target: Annotated[Name, Field(alias="to")]
+    latency: Cycles
+    distance: Distance = 0
     wait: Wait = Wait.ACROSS
-    value: bool = True
-    hold: int = 0
+    value: Flag = True
+    hold: Cycles = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +124,14 @@ class ModuloProblem:
     schedules within it.
     """
 
-    name: str
-    units: tuple[Unit, ...]
-    ops: tuple[Op, ...]
-    edges: tuple[Edge, ...]
-    memories: tuple[Memory, ...] = ()
-    groups: tuple[Group, ...] = ()
-    max_stages: int = 4
-    title: str = ""
+    name: Name
+    units: Annotated[tuple[Unit, ...], Field(max_length=64)]
+    ops: Annotated[tuple[Op, ...], Field(min_length=1, max_length=2_000)]
+    edges: Annotated[tuple[Edge, ...], Field(max_length=20_000)]
+    memories: Annotated[tuple[Memory, ...], Field(max_length=64)] = ()
+    groups: Annotated[tuple[Group, ...], Field(max_length=32)] = ()
+    max_stages: Stages = 4
+    title: Name = ""
 
     def users(self, op: Op) -> Iterator[Edge]:
         """Edges that carry this operation's result."""

@@ -12,6 +12,7 @@ import pytest
 from tests.unit.modulo.tiny import chain, two_groups
 from warpwright.solver.domain import DocumentError
 from warpwright.solver.modulo import parse_problem, problem_document, read_problem, solve, solve_file
+from warpwright.solver.modulo.json_schema import PATH, text
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -29,7 +30,17 @@ def test_what_may_be_left_out_has_its_default() -> None:
 
 REFUSALS: list[tuple[Change, str, str]] = [
     (lambda d: d.update(schema="x"), "modulo-schema", "/schema"),
+    (lambda d: d.update(schema=["x"]), "modulo-schema", "/schema"),
+    (lambda d: d.pop("schema"), "modulo-missing-key", "/"),
     (lambda d: d.update(extra=1), "modulo-unknown-key", "/extra"),
+    (lambda d: d.update(opps=d.pop("ops")), "modulo-unknown-key", "/opps"),
+    (lambda d: d["edges"][0].update(source="product"), "modulo-unknown-key", "/edges/0/source"),
+    (lambda d: d["edges"][0].pop("from"), "modulo-missing-key", "/edges/0"),
+    (lambda d: d["ops"][1].update(memory={"shared": -1}), "modulo-out-of-range", "/ops/1/memory/shared"),
+    (lambda d: d["ops"].append(3), "modulo-wrong-type", "/ops/3"),
+    (lambda d: d["ops"][1].update(id="x" * 201), "modulo-wrong-type", "/ops/1/id"),
+    (lambda d: d["edges"][0].update(wait=None), "modulo-wrong-type", "/edges/0/wait"),
+    (lambda d: d.update(title=""), "modulo-wrong-type", "/title"),
     (lambda d: d.pop("ops"), "modulo-missing-key", "/"),
     (lambda d: d.update(ops=[]), "modulo-out-of-range", "/ops"),
     (lambda d: d.update(units={}), "modulo-wrong-type", "/units"),
@@ -75,6 +86,10 @@ def test_what_is_no_json_object_is_refused(text: str) -> None:
 
 STRUCTURAL = {"modulo-duplicate-id", "modulo-unknown-reference", "modulo-no-group"}
 """What a JSON schema cannot say: references between parts."""
+
+
+def test_the_published_schema_is_the_one_of_the_types() -> None:
+    assert PATH.read_text(encoding="utf-8") == text(), "run: python -m warpwright.solver.modulo.json_schema"
 
 
 def test_the_published_schema_and_the_reader_agree() -> None:
