@@ -115,6 +115,9 @@ def of_reply(reply: Reply, step: Step) -> Outcome | None:
             return None
         case Refused(code=code, message=message, place=place):
             return _refused(code, f"{message} (at {place})" if place else message)
+        case Raised(type=kind, message=message) if step == "measure":
+            # Ours: nothing that a kernel does raises an error of Python's.
+            return Outcome(OutcomeKind.INFRASTRUCTURE, _short(f"{kind}: {message}"), ("measure_raised",))
         case Raised(type=kind, message=message):
             return Outcome(OutcomeKind.COMPILE_FAILED, _short(f"{kind}: {message}"), (f"{step}_raised",))
         case TimedOut(clock="start", limit_seconds=limit):

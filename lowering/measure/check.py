@@ -68,6 +68,9 @@ def compare_outputs(
         limit = protocol.tolerance(one.dtype)
         if one.unwritten:
             return CheckReport(seed, comparisons, f"{one.argument}: {one.unwritten} elements unwritten or not finite")
+        if one.special:
+            fault = f"{one.argument}: {one.special} elements differ where the reference is NaN or infinite"
+            return CheckReport(seed, comparisons, fault)
         if not one.relative_error <= limit:
             fault = f"{one.argument}: relative error {one.relative_error:.2e}, {limit:.1e} is allowed for {one.dtype}"
             return CheckReport(seed, comparisons, fault)

@@ -1,5 +1,6 @@
 """The device port: what the runner needs of a GPU, an NPU or a simulation. One process, one device, one caller."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ __all__ = [
     "KernelFaulted",
     "LaunchFailed",
     "Loaded",
+    "relative",
 ]
 
 Loaded = Any
@@ -77,13 +79,17 @@ class Conditions:
     temperature_celsius: int | None = None
     throttle: tuple[str, ...] = ()
     foreign_processes: int | None = None
+    foreign: tuple[str, ...] = ()
+    """Those processes in words, as far as the driver tells of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Difference of one output from the reference: relative error in norm, of the whole and of the worst block.
 
-    ``unwritten`` counts elements that still hold the poison, or are not finite where the reference is.
+    ``unwritten`` counts elements that still hold the poison, or are not finite where the reference is; ``special`` those that are
+    NaN or infinite in the reference and something else here. Where both are NaN, or the same infinity, they are equal. Errors
+    are finite: the largest float stands for one that is larger.
     """
 
     argument: str
@@ -91,6 +97,13 @@ class Comparison:
     relative_error: float
     worst_block_error: float
     unwritten: int
+    special: int = 0
+
+
+def relative(error: float, size: float) -> float:
+    """An error over the size of what it is an error of, itself where that is 0; never more than the largest float, never NaN."""
+    value = error / size if size else error
+    return value if value <= sys.float_info.max else sys.float_info.max
 
 
 class Device(Protocol):

@@ -4,6 +4,7 @@ Every value is None where the bindings (``nvidia-ml-py``, extra ``kernels``), th
 a measurement is then taken without them, and says so by leaving them out.
 """
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,9 @@ THROTTLE = {
 EVENTS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
 """The present name, and that of drivers before R535."""
 
+CLEARING_SECONDS, CLEARING_STEP = 3.0, 0.1
+"""How long other processes are waited for to go, when our context was made: those of our own that ended need a moment."""
+
 PROCESSES = ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")
 
 
@@ -35,12 +39,13 @@ class Nvml:
     """The driver's view. Make it before the process has a context of its own, then :meth:`attach` to one device.
 
     Other processes are those seen that are not known to be ours. Inside a container the driver's number of our process is not
-    ``os.getpid()``, or it is not listed at all: ours is the one that appeared when our context was made.
+    ``os.getpid()``, or it is not listed at all: ours is one of those that appeared when our context was made.
     """
 
     def __init__(self) -> None:
         self._handle: Any = None
         self._ours: set[int] = set()
+        """Processes of which exactly one is ours: one where it is known which, none where ours is not listed."""
         self._before: set[int] | None = None
         if pynvml is None or _said(pynvml.nvmlInit, nothing=False) is False:
             return
@@ -56,14 +61,18 @@ class Nvml:
             return
         self._handle = handle
         now = _listed(handle) or set()
-        appeared = now - self._before
-        self._ours = {own_pid} & now or (appeared if len(appeared) == 1 else set())
+        self._ours = {own_pid} & now or now - self._before
+        # A session's child that was ended a moment ago is listed until the driver has cleared up after it.
+        until = time.monotonic() + CLEARING_SECONDS
+        while self._others(_listed(handle) or set()) and time.monotonic() < until:
+            time.sleep(CLEARING_STEP)
 
     def conditions(self) -> Conditions:
         """The device's state now."""
         if self._handle is None:
             return Conditions()
         seen = _listed(self._handle)
+        others = self._others(seen or set())
         return Conditions(
             sm_clock_mhz=_said(pynvml.nvmlDeviceGetClockInfo, self._handle, pynvml.NVML_CLOCK_SM),
             memory_clock_mhz=_said(pynvml.nvmlDeviceGetClockInfo, self._handle, pynvml.NVML_CLOCK_MEM),
@@ -71,8 +80,13 @@ class Nvml:
             power_limit_watts=_watts(pynvml.nvmlDeviceGetEnforcedPowerLimit, self._handle),
             temperature_celsius=_said(pynvml.nvmlDeviceGetTemperature, self._handle, pynvml.NVML_TEMPERATURE_GPU),
             throttle=_throttle(self._handle),
-            foreign_processes=None if seen is None else len(seen - self._ours),
+            foreign_processes=None if seen is None else len(others),
+            foreign=tuple(_described(pid) for pid in sorted(others)),
         )
+
+    def _others(self, seen: set[int]) -> set[int]:
+        """Those seen that are not ours; where ours is one of several, all of these but one."""
+        return seen - {min(ours)} if (ours := seen & self._ours) else seen
 
     def driver_version(self) -> str:
         """The driver's version, empty when it is not known."""
@@ -99,6 +113,13 @@ def _listed(handle: Any) -> set[int] | None:
         if entries is not None:
             return {int(entry.pid) for entry in entries}
     return None
+
+
+def _described(pid: int) -> str:
+    """A process in words: the driver's number and, where it is told, its program."""
+    told = _said(pynvml.nvmlSystemGetProcessName, pid, nothing="")
+    name = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
+    return f"process {pid} ({name[:100]})" if name else f"process {pid}"
 
 
 def _watts(function: Callable[..., Any], handle: Any) -> float | None:

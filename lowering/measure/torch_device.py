@@ -15,7 +15,7 @@ from typing import Any
 
 from warpwright.lowering.compile.build import artifact_damage
 from warpwright.lowering.compile.result import Argument, CompiledKernel
-from warpwright.lowering.measure.device import Comparison, DeviceMissing, LaunchFailed
+from warpwright.lowering.measure.device import Comparison, DeviceMissing, LaunchFailed, relative
 from warpwright.lowering.measure.libraries import LIBRARY, library_call
 from warpwright.solver.domain.errors import DocumentError
 from warpwright.solver.domain.identity import digest_bytes
@@ -186,17 +186,26 @@ class TorchDevice(ABC):
         torch = self._torch
         wide = torch.float64 if ours.dtype in (torch.float64, torch.int64, torch.int32) else torch.float32
         a, b = ours.flatten().to(wide), theirs.flatten().to(wide)
-        unwritten = int((torch.isfinite(b) & ~torch.isfinite(a)).sum().item())
-        difference = (a - b).nan_to_num(0.0, 0.0, 0.0)
-        size = float(b.nan_to_num(0.0, 0.0, 0.0).norm().item())
-        error = float(difference.norm().item())
+        ours_finite, finite = torch.isfinite(a), torch.isfinite(b)
+        unwritten = int((finite & ~ours_finite).sum().item())
+        # NaN equals nothing, itself included; an infinity equals itself.
+        special = int((~finite & ~((a == b) | (torch.isnan(a) & torch.isnan(b)))).sum().item())
+        # A difference of two finite numbers may overflow: that one is large, not none.
+        difference = torch.where(finite & ours_finite, a - b, 0.0).nan_to_num()
+        size = self._norm(b.where(finite, torch.zeros_like(b)))
+        error = self._norm(difference)
         whole = difference.numel() // block * block
-        worst = float(difference[whole:].norm().item()) if whole < difference.numel() else 0.0
+        worst = self._norm(difference[whole:]) if whole < difference.numel() else 0.0
         if whole:
-            worst = max(worst, float(difference[:whole].view(-1, block).norm(dim=1).max().item()))
+            blocks = torch.linalg.vector_norm(difference[:whole].view(-1, block), dim=1, dtype=torch.float64)
+            worst = max(worst, float(blocks.max().item()))
         typical = size * (min(block, max(1, a.numel())) / max(1, a.numel())) ** 0.5
-        relative = error / size if size else error
-        return Comparison(argument.name, argument.dtype, relative, worst / typical if typical else worst, unwritten)
+        errors = relative(error, size), relative(worst, typical)
+        return Comparison(argument.name, argument.dtype, *errors, unwritten, special)
+
+    def _norm(self, values: Any) -> float:
+        """In double precision: the squares of large floats have no room in their own type."""
+        return float(self._torch.linalg.vector_norm(values, dtype=self._torch.float64).item())
 
     def _open(self, kernel: CompiledKernel) -> TorchKernel:
         path = Path(kernel.binary or "")

@@ -5,6 +5,8 @@ begins with ``MAGIC``, its behaviour as JSON behind it: so it travels to a worke
 
 ``ns``        base time of a launch              ``noise``   relative spread of times (default 0)
 ``wrong``     value, corner, nan, left, right (writes one half only), late (right for ten launches)
+``special``   its output has a NaN, an infinity and the largest floats in the places of a reference with the same word (true);
+              ``nan`` where that has an infinity, ``finite`` where that has a NaN
 ``fault``     refused, illegal, lost, hang, segfault, killed (as by somebody outside; with a file ``once``, the first time only)
 ``after``     launches after which the fault begins (default 0)
 ``load_seconds``  time that loading takes (default 0)
@@ -18,6 +20,7 @@ import math
 import os
 import random
 import signal
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +36,7 @@ from warpwright.lowering.measure.device import (
     DeviceLost,
     KernelFaulted,
     LaunchFailed,
+    relative,
 )
 from warpwright.lowering.outcome import Outcome, OutcomeKind
 
@@ -139,7 +143,7 @@ class SimulatedDevice:
             if once != Path("/"):
                 once.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        buffers.output = _spoilt(_right(buffers.seed), buffers.output, kernel)
+        buffers.output = _spoilt(_special(_right(buffers.seed), kernel), buffers.output, kernel)
 
     def synchronize(self) -> None:
         """Raises what a launch left; the context stays broken."""
@@ -153,14 +157,16 @@ class SimulatedDevice:
     def compare(self, found: Any, expected: Any, arguments: Sequence[Argument], block: int) -> tuple[Comparison, ...]:
         """As on a real device, on lists."""
         ours, theirs = found[0], expected[0]
-        unwritten = sum(math.isfinite(b) and not math.isfinite(a) for a, b in zip(ours, theirs, strict=True))
-        squares = [0.0 if math.isnan(a) else (a - b) ** 2 for a, b in zip(ours, theirs, strict=True)]
-        size = math.sqrt(sum(b * b for b in theirs if math.isfinite(b))) or 1.0
-        blocks = [math.sqrt(sum(squares[start : start + block])) for start in range(0, len(squares), block)]
+        pairs = list(zip(ours, theirs, strict=True))
+        unwritten = sum(math.isfinite(b) and not math.isfinite(a) for a, b in pairs)
+        special = sum(not math.isfinite(b) and a != b and not (math.isnan(a) and math.isnan(b)) for a, b in pairs)
+        differences = [a - b if math.isfinite(a) and math.isfinite(b) else 0.0 for a, b in pairs]
+        size = math.hypot(*(b for b in theirs if math.isfinite(b)))
+        worst = max(math.hypot(*differences[start : start + block]) for start in range(0, len(differences), block))
         typical = size * math.sqrt(min(block, len(ours)) / len(ours))
         written = next(argument for argument in arguments if argument.access != "in")
-        error = math.sqrt(sum(squares)) / size
-        return (Comparison(written.name, written.dtype, error, max(blocks) / typical, unwritten),)
+        errors = relative(math.hypot(*differences), size), relative(worst, typical)
+        return (Comparison(written.name, written.dtype, *errors, unwritten, special),)
 
     def warm_up(self, kernel: _Loaded, buffers: _Buffers, milliseconds: float) -> None:
         """A few launches; time is simulated."""
@@ -195,6 +201,16 @@ def _right(seed: int) -> list[float]:
     """The output that is right for these inputs. Not to be changed in place."""
     values = random.Random(seed)
     return [values.uniform(-1, 1) for _ in range(ELEMENTS)]
+
+
+def _special(right: list[float], kernel: _Loaded) -> list[float]:
+    """The output with values that are no ordinary numbers in its first places, where the script says so."""
+    told = kernel.script.get("special")
+    if not told:
+        return right
+    first = 0.5 if told == "finite" else math.nan
+    second = math.nan if told == "nan" else math.inf
+    return [first, second, -math.inf, sys.float_info.max, -sys.float_info.max, *right[5:]]
 
 
 def _spoilt(right: list[float], before: list[float], kernel: _Loaded) -> list[float]:

@@ -1,15 +1,18 @@
 """The torch and ctypes parts of a device, on the host's processor, with kernels that a C compiler makes."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from warpwright.lowering.compile import Argument, CompiledKernel
 from warpwright.lowering.measure import Job
+from warpwright.lowering.measure.result import to_document
 from warpwright.lowering.outcome import Outcome, OutcomeKind
 from warpwright.solver.domain import digest_bytes
 from warpwright.tuning.children import ChildPool, Limits
@@ -104,6 +107,47 @@ def test_integers_must_be_equal_and_fully_written(tmp_path: Path) -> None:
     assert [result.outcome.kind for result in report.results] == [OutcomeKind.MEASURED, OutcomeKind.WRONG_RESULT]
 
 
+SPECIAL = """
+#include <math.h>
+const char* get_last_error(void) { return ""; }
+int init(void) { return 0; }
+int call(float* a, float* out, void* stream) {
+  (void)stream;
+  for (int i = 0; i < 4000; i++) out[i] = a[i] * 3e38f;   /* squares of these have no room in a float */
+  for (int i = 0; i < 8; i++) { out[i] = FIRST; out[i + 8] = -INFINITY; }
+  return 0;
+}
+"""
+
+
+def special(folder: Path, name: str, first: str) -> CompiledKernel:
+    """A kernel whose output has NaN (or ``first``), infinities and very large numbers."""
+    kernel = built(folder, name)
+    source = folder / f"{name}.c"
+    source.write_text(SPECIAL.replace("FIRST", first))
+    command = [str(COMPILER), "-shared", "-fPIC", "-O1", str(source), "-o", str(kernel.binary)]
+    subprocess.run(command, check=True, capture_output=True)
+    return replace(kernel, binary_digest=digest_bytes(Path(kernel.binary or "").read_bytes()))
+
+
+def test_nan_equals_nan_and_the_record_holds_no_number_that_json_lacks(tmp_path: Path) -> None:
+    """Such references ended as 'Out of range float values are not JSON compliant', as if the build had failed."""
+    reference = special(tmp_path, "reference", "NAN")
+    report = measure(
+        Job("same", special(tmp_path, "same", "NAN"), reference),
+        Job("number", special(tmp_path, "number", "1.0f"), reference),
+        Job("infinite", special(tmp_path, "infinite", "INFINITY"), reference),
+    )
+    assert [result.outcome.kind for result in report.results] == [
+        OutcomeKind.MEASURED,
+        OutcomeKind.WRONG_RESULT,
+        OutcomeKind.WRONG_RESULT,
+    ]
+    assert "8 elements differ where the reference is NaN" in report.result("number").outcome.message
+    assert "8 elements differ where the reference is NaN" in report.result("infinite").outcome.message
+    json.dumps([to_document(result) for result in report.results], allow_nan=False)
+
+
 def test_a_binary_that_changed_after_its_build_is_not_loaded(tmp_path: Path) -> None:
     kernel = built(tmp_path, "changed")
     Path(kernel.binary or "").write_bytes(b"\x7fELF" + b"\0" * 200)
@@ -113,6 +157,7 @@ def test_a_binary_that_changed_after_its_build_is_not_loaded(tmp_path: Path) -> 
 
 
 NVML = """
+#include <stdlib.h>
 #include <string.h>
 typedef struct { unsigned pid; unsigned long long used; unsigned gi, ci; } process;
 static int asked;
@@ -124,12 +169,14 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* h, unsigned* n, process* p) {
   (void)h;
   if (!p) { *n = 3; return 7; }     /* NVML_ERROR_INSUFFICIENT_SIZE: the caller learns how many there are */
   *n = 0;
-  p[(*n)++].pid = 70;               /* a neighbour from the start */
+  if (asked < 4 || !getenv("DYING")) p[(*n)++].pid = 70;  /* a neighbour from the start */
   if (asked) p[(*n)++].pid = 4242;  /* our own process, under the driver's number */
-  if (asked > 2) p[(*n)++].pid = 71;
+  if (asked == 1) p[(*n)++].pid = 69;  /* a process that was ended a moment ago, and came in with ours */
+  if (asked > 3 && !getenv("DYING")) p[(*n)++].pid = 71;
   asked++;
   return 0;
 }
+int nvmlSystemGetProcessName(unsigned pid, char* t, unsigned n) { strncpy(t, "train.py", n); return pid == 71 ? 0 : 6; }
 int nvmlDeviceGetClockInfo(void* h, unsigned kind, unsigned* v) { (void)h; *v = kind == 1 ? 1980 : 3201; return 0; }
 int nvmlDeviceGetPowerUsage(void* h, unsigned* v) { (void)h; *v = 512500; return 0; }
 int nvmlDeviceGetTemperature(void* h, unsigned s, unsigned* v) { (void)h; (void)s; *v = 61; return 0; }
@@ -140,25 +187,44 @@ int nvmlSystemGetDriverVersion(char* t, unsigned n) { strncpy(t, "580.1", n); re
 READ = """
 from warpwright.lowering.measure.nvml import Nvml
 driver = Nvml()
+import warpwright.lowering.measure.nvml as module
+module.CLEARING_SECONDS, module.CLEARING_STEP = SECONDS, 0.01
 driver.attach("00000000:81:00.0", 99)
 first, second = driver.conditions(), driver.conditions()
 print(first.sm_clock_mhz, first.memory_clock_mhz, first.power_watts, first.power_limit_watts, first.temperature_celsius)
 print(first.throttle, first.foreign_processes, second.foreign_processes, driver.driver_version())
+print(*first.foreign, *second.foreign)
 """
 
 
-def test_the_drivers_own_words_are_read_through_nvml(tmp_path: Path) -> None:
-    """A stand-in library with NVML's functions; ours is the process that appeared, neighbours are counted."""
-    (tmp_path / "nvml.c").write_text(NVML)
-    library = tmp_path / "libnvidia-ml.so.1"
-    subprocess.run([str(COMPILER), "-shared", "-fPIC", str(tmp_path / "nvml.c"), "-o", str(library)], check=True)
+def read_nvml(folder: Path, seconds: float, **more: str) -> list[str]:
+    """What READ prints beside a stand-in library with NVML's functions."""
+    (folder / "nvml.c").write_text(NVML)
+    library = folder / "libnvidia-ml.so.1"
+    subprocess.run([str(COMPILER), "-shared", "-fPIC", str(folder / "nvml.c"), "-o", str(library)], check=True)
     environment = {
         **os.environ,
-        "LD_LIBRARY_PATH": str(tmp_path),
+        "LD_LIBRARY_PATH": str(folder),
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        **more,
     }
-    run = subprocess.run([sys.executable, "-c", READ], env=environment, capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines() == ["1980 3201 512.5 None 61", "('power_cap',) 1 2 580.1"]
+    command = [sys.executable, "-c", READ.replace("SECONDS, 0", f"{seconds}, 0")]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return run.stdout.splitlines()
+
+
+def test_the_drivers_own_words_are_read_through_nvml(tmp_path: Path) -> None:
+    """Ours is one of the processes that appeared with our context; neighbours are counted and named."""
+    assert read_nvml(tmp_path, 0.0) == [
+        "1980 3201 512.5 None 61",
+        "('power_cap',) 1 2 580.1",
+        "process 70 process 70 process 71 (train.py)",
+    ]
+
+
+def test_a_child_that_was_ended_a_moment_ago_is_no_neighbour(tmp_path: Path) -> None:
+    """After a kernel that hung, the driver lists its process for a while: times were called contended on a device of our own."""
+    assert read_nvml(tmp_path, 60.0, DYING="1")[1:] == ["('power_cap',) 0 0 580.1", ""]
 
 
 @pytest.mark.parametrize("missing", ["package", "driver"])
@@ -171,9 +237,9 @@ def test_a_machine_without_nvml_measures_without_its_words(tmp_path: Path, missi
         "LD_LIBRARY_PATH": str(tmp_path),
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
-    command = [sys.executable, "-c", block + READ]
+    command = [sys.executable, "-c", block + READ.replace("SECONDS, 0", "0.0, 0")]
     run = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines() == ["None None None None None", "() None None "]
+    assert run.stdout.splitlines() == ["None None None None None", "() None None ", ""]
 
 
 def test_an_npu_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -50,5 +50,12 @@ def test_a_reply_that_is_no_result_becomes_a_typed_outcome(reply: Reply, kind: O
     assert outcome.retried == (fault is Fault.INFRASTRUCTURE)
 
 
+def test_an_error_of_ours_while_measuring_is_not_the_candidates() -> None:
+    """It was called a failed compilation, and remembered."""
+    outcome = of_reply(Raised("ValueError", "Out of range float values are not JSON compliant: nan"), "measure")
+    assert outcome is not None
+    assert (outcome.kind, outcome.details) == (OutcomeKind.INFRASTRUCTURE, ("measure_raised",))
+
+
 def test_a_result_is_no_failure() -> None:
     assert of_reply(Returned({}), "compile") is None
