@@ -99,6 +99,27 @@ def item_in(problem: WarpProblem, scope_id: str, op: Op) -> str:
     return path[path.index(scope_id) + 1]
 
 
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The two roles that touch a buffer, and their operations on it in source order."""
+
+    buffer: str
+    producer: str
+    consumer: str
+    writers: list[Op]
+    filling: list[Op]
+    """What the producer does with the buffer."""
+    using: list[Op]
+    """What the consumer does with it, which may be writing too."""
+
+    @property
+    def pairs(self) -> list[tuple[Op, Op]]:
+        """Operations of the one and of the other role of which at least one writes: what the buffer hands over."""
+        return [
+            (fill, use) for fill in self.filling for use in self.using if fill in self.writers or use in self.writers
+        ]
+
+
 def channels_of(
     problem: WarpProblem, buffer: Buffer, placement: Mapping[str, tuple[str, ...]]
 ) -> tuple[Channel, ...] | Conflict:
@@ -107,11 +128,29 @@ def channels_of(
     Empty where it stays in one role; two where the consumer uses the buffer inside a loop and, after it, the last value again:
     nested pipelines, whose depths multiply (TileLang 0.1.15 wheel, MWS:1006-1058, 1529-1571).
     """
+    sides = _sides_of(problem, buffer, placement)
+    if sides is None:
+        return ()
+    if isinstance(sides, Conflict):
+        return sides
+    scopes = _scopes_of(problem, sides)
+    conflict = (
+        _completion_unseen(sides)
+        or _value_of_an_earlier_iteration(problem, sides, scopes)
+        or _several_scopes(problem, sides, scopes)
+    )
+    return conflict or _channels(problem, sides, scopes)
+
+
+def _sides_of(
+    problem: WarpProblem, buffer: Buffer, placement: Mapping[str, tuple[str, ...]]
+) -> _Sides | Conflict | None:
+    """Producer and consumer of a buffer; None where it does not change hands, a conflict where no two roles can share it."""
     touching = [op for op in problem.graph.ops if buffer.name in {a.buffer for a in (*op.reads, *op.writes)}]
     writers = [op for op in touching if buffer.name in {a.buffer for a in op.writes}]
     roles = {role for op in touching for role in placement[op.id]}
     if buffer.memory in PRIVATE_MEMORIES or len(roles) < 2 or not writers:
-        return ()
+        return None
     if buffer.memory is Memory.GLOBAL:
         message = f"global {buffer.name} is written by one role and touched by another; no pipeline can protect it"
         return Conflict("hand_offs", message, "place all of its accesses in one role", buffer.name)
@@ -120,38 +159,70 @@ def channels_of(
         return Conflict("hand_offs", message, "place its accesses in two roles", buffer.name)
     producer = placement[writers[0].id][0]
     consumer = next(role for role in roles if role != producer)
-    filling = [op for op in touching if producer in placement[op.id]]
-    using = [op for op in touching if consumer in placement[op.id]]
-    unseen = next((op for op in using if _ends_unseen(op, buffer.name)), None)
-    if unseen is not None:
-        message = f"{unseen.id} fills {buffer.name} in the {consumer} role, which only uses it; no barrier sees it end"
-        return Conflict("hand_offs", message, f"place {unseen.id} in the {producer} role", buffer.name)
-    pairs = [(fill, use) for fill in filling for use in using if fill in writers or use in writers]
-    scopes = sorted({meeting_scope(problem, *pair) for pair in pairs}, key=lambda s: (len(path_to(problem, s)), s))
+    return _Sides(
+        buffer=buffer.name,
+        producer=producer,
+        consumer=consumer,
+        writers=writers,
+        filling=[op for op in touching if producer in placement[op.id]],
+        using=[op for op in touching if consumer in placement[op.id]],
+    )
+
+
+def _scopes_of(problem: WarpProblem, sides: _Sides) -> list[str]:
+    """Scopes in which the buffer changes hands, outermost first."""
+    met = {meeting_scope(problem, *pair) for pair in sides.pairs}
+    return sorted(met, key=lambda scope: (len(path_to(problem, scope)), scope))
+
+
+def _completion_unseen(sides: _Sides) -> Conflict | None:
+    """Why the consumer cannot do part of the filling: an operation that it only starts, which no barrier of its own waits for."""
+    unseen = next((op for op in sides.using if _ends_unseen(op, sides.buffer)), None)
+    if unseen is None:
+        return None
+    message = (
+        f"{unseen.id} fills {sides.buffer} in the {sides.consumer} role, which only uses it; no barrier sees it end"
+    )
+    return Conflict("hand_offs", message, f"place {unseen.id} in the {sides.producer} role", sides.buffer)
+
+
+def _value_of_an_earlier_iteration(problem: WarpProblem, sides: _Sides, scopes: Sequence[str]) -> Conflict | None:
+    """Why a pipeline cannot hand the buffer over: an operation needs the value of an iteration before."""
     for scope in scopes:
-        late = [op for op in using if _reads_older_value(problem, scope, op, buffer.name, filling)]
-        if late:
+        late = next((op for op in sides.using if _reads_older_value(problem, scope, op, sides)), None)
+        if late is not None:
             message = (
-                f"{late[0].id} reads the {buffer.name} that {writers[0].id} filled an iteration of {scope} earlier; "
+                f"{late.id} reads the {sides.buffer} that {sides.writers[0].id} filled an iteration of {scope} earlier; "
                 "a pipeline hands over the value of the same iteration"
             )
-            return Conflict("hand_offs", message, f"place {writers[0].id} in the {consumer} role", buffer.name)
-    if len(scopes) > 1 and not _can_nest(problem, scopes, filling, using, writers):
-        message = f"{buffer.name} changes hands in {_list(scopes)}; its pipeline can be in one scope only"
-        return Conflict("hand_offs", message, "use one buffer a loop", buffer.name)
-    again = next((pair for pair in pairs if not comes_first(problem, *pair)), None)
-    sides = (producer, consumer, filling, using)
+            return Conflict(
+                "hand_offs", message, f"place {sides.writers[0].id} in the {sides.consumer} role", sides.buffer
+            )
+    return None
+
+
+def _several_scopes(problem: WarpProblem, sides: _Sides, scopes: Sequence[str]) -> Conflict | None:
+    """Why one buffer cannot change hands in these scopes; None for one scope, and for two that nest."""
+    if len(scopes) < 2 or _can_nest(problem, scopes, sides):
+        return None
+    message = f"{sides.buffer} changes hands in {_list(scopes)}; its pipeline can be in one scope only"
+    return Conflict("hand_offs", message, "use one buffer a loop", sides.buffer)
+
+
+def _channels(problem: WarpProblem, sides: _Sides, scopes: Sequence[str]) -> tuple[Channel, ...] | Conflict:
+    """A channel for each scope; a conflict where a value is used before its producer's work on it has ended."""
+    again = next((pair for pair in sides.pairs if not comes_first(problem, *pair)), None)
     made = tuple(
-        _channel(problem, buffer.name, scope, scopes[level + 1 : level + 2], *sides, in_turns=again is not None)
+        _channel(problem, sides, scope, scopes[level + 1 : level + 2], in_turns=again is not None)
         for level, scope in enumerate(scopes)
     )
-    if again is not None and not (len(made) == 1 and _in_turns(made[0].hand_offs)):
-        message = (
-            f"{again[1].id} uses {buffer.name} before {again[0].id} touches it in the same iteration; "
-            "a pipeline hands over a value after all of its producer's work, and each value to a use"
-        )
-        return Conflict("hand_offs", message, "use one buffer for each value", buffer.name)
-    return made
+    if again is None or (len(made) == 1 and _in_turns(made[0].hand_offs)):
+        return made
+    message = (
+        f"{again[1].id} uses {sides.buffer} before {again[0].id} touches it in the same iteration; "
+        "a pipeline hands over a value after all of its producer's work, and each value to a use"
+    )
+    return Conflict("hand_offs", message, "use one buffer for each value", sides.buffer)
 
 
 def hand_offs(
@@ -201,35 +272,24 @@ def comes_first(problem: WarpProblem, first: Op, second: Op) -> bool:
     return items.index(item_in(problem, scope, first)) < items.index(item_in(problem, scope, second))
 
 
-def _channel(
-    problem: WarpProblem,
-    buffer: str,
-    scope: str,
-    inner: list[str],
-    producer: str,
-    consumer: str,
-    filling: list[Op],
-    using: list[Op],
-    *,
-    in_turns: bool,
-) -> Channel:
+def _channel(problem: WarpProblem, sides: _Sides, scope: str, inner: Sequence[str], *, in_turns: bool) -> Channel:
     """The channel of one scope; uses inside the scope of an inner channel are that one's."""
-    here = [op for op in using if not any(x in path_to(problem, op.scope) for x in inner)]
-    writes = {item_in(problem, scope, op) for op in filling if scope in path_to(problem, op.scope)}
+    here = [op for op in sides.using if not any(x in path_to(problem, op.scope) for x in inner)]
+    writes = {item_in(problem, scope, op) for op in sides.filling if scope in path_to(problem, op.scope)}
     reads = {item_in(problem, scope, op) for op in here if scope in path_to(problem, op.scope)}
     values = hand_offs(problem.scopes[scope].items, writes, reads, in_turns=in_turns)
     return Channel(
-        buffer=buffer,
+        buffer=sides.buffer,
         scope=scope,
-        producer=producer,
-        consumer=consumer,
+        producer=sides.producer,
+        consumer=sides.consumer,
         hand_offs=values,
-        carried=loop_carried(problem, buffer, scope, [value.items for value in values]),
+        carried=loop_carried(problem, sides.buffer, scope, [value.items for value in values]),
         encloses=bool(inner),
     )
 
 
-def _can_nest(problem: WarpProblem, scopes: list[str], filling: list[Op], using: list[Op], writers: list[Op]) -> bool:
+def _can_nest(problem: WarpProblem, scopes: Sequence[str], sides: _Sides) -> bool:
     """Whether two pipelines, one in a loop of the other's scope, hand the buffer over.
 
     All work of the producer is in the inner loop, which runs at least once, and the consumer only reads: outside of the loop
@@ -239,19 +299,19 @@ def _can_nest(problem: WarpProblem, scopes: list[str], filling: list[Op], using:
         return False
     between = path_to(problem, scopes[1])[len(path_to(problem, scopes[0])) :]
     runs = all(problem.scopes[scope].trips for scope in between)
-    inside = all(scopes[1] in path_to(problem, op.scope) for op in filling)
-    return runs and inside and not any(op in writers for op in using)
+    inside = all(scopes[1] in path_to(problem, op.scope) for op in sides.filling)
+    return runs and inside and not any(op in sides.writers for op in sides.using)
 
 
-def _reads_older_value(problem: WarpProblem, scope: str, op: Op, buffer: str, writers: list[Op]) -> bool:
+def _reads_older_value(problem: WarpProblem, scope: str, op: Op, sides: _Sides) -> bool:
     """Whether the operation stands before every write of the buffer in this scope, so that its value is an older one."""
     if problem.scopes[scope].kind is ScopeKind.ROOT:
         return False
     order = [other.id for other in source_order(problem, scope)]
     if op.id not in order:
         return False
-    inside = [order.index(writer.id) for writer in writers if writer.id in order]
-    reads = buffer in {access.buffer for access in op.reads}
+    inside = [order.index(fill.id) for fill in sides.filling if fill.id in order]
+    reads = sides.buffer in {access.buffer for access in op.reads}
     return reads and bool(inside) and order.index(op.id) < min(inside)
 
 
@@ -304,5 +364,5 @@ def _lives_on(ops: Sequence[Op], buffer: str, since: str, *, parts: bool) -> str
     return ""
 
 
-def _list(names: set[str] | list[str]) -> str:
+def _list(names: Collection[str]) -> str:
     return " and ".join(sorted(names))
