@@ -6,9 +6,11 @@ in several pipelines needs their scopes strictly nested. An operation writes buf
 TileLang 0.1.15 wheel, MWS:616-630, 761-790, 1039-1058, 1111-1126, 1284-1308, 1435-1615; rule book 1.4 and 1.6.
 """
 
+from collections.abc import Mapping, Sequence
+
 from warpwright.solver.domain.fact import Fact
-from warpwright.solver.domain.kernel import ROOT, Issue, Op
-from warpwright.solver.domain.schedule import OpRef, Sync, SyncKind
+from warpwright.solver.domain.kernel import ROOT, Buffer, Issue, Op
+from warpwright.solver.domain.schedule import OpRef, Pipeline, Sync, SyncKind
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.warp.buffer_channels import PROTECTED_MEMORIES, path_to
 from warpwright.solver.warp.encoding import Encoding
@@ -62,6 +64,14 @@ def _say(found: list[Violation], rule: str, message: str, place: str) -> None:
 
 
 def _check_declarations(reading: Reading, found: list[Violation]) -> None:
+    """What the other checks rely on: pipelines that can be told apart, of shared buffers, each used in one scope."""
+    _check_pipelines(reading, found)
+    scopes = _scopes_of_use(reading, found)
+    _check_one_scope(scopes, found)
+    _check_nesting(reading, scopes, found)
+
+
+def _check_pipelines(reading: Reading, found: list[Violation]) -> None:
     known = {buffer.name: buffer for buffer in reading.problem.graph.buffers}
     names = [pipeline.name for pipeline in reading.schedule.pipelines]
     for name in sorted({name for name in names if names.count(name) > 1}):
@@ -71,15 +81,24 @@ def _check_declarations(reading: Reading, found: list[Violation]) -> None:
             _say(found, "depth-below-one", f"{pipeline.name} has depth {pipeline.depth}", pipeline.name)
         if not pipeline.buffers:
             _say(found, "no-buffers", f"{pipeline.name} protects nothing", pipeline.name)
-        for buffer in dict.fromkeys(pipeline.buffers):
-            if pipeline.buffers.count(buffer) > 1:
-                _say(found, "buffer-twice", f"{pipeline.name} protects {buffer} twice", buffer)
-            if buffer not in known:
-                _say(found, "unknown-buffer", f"{pipeline.name} protects {buffer}, which the kernel has not", buffer)
-            elif known[buffer].memory not in PROTECTED_MEMORIES:
-                message = f"{buffer} is {known[buffer].memory.value} storage; each role has its own instance"
-                _say(found, "private-buffer", message, buffer)
-    scopes: dict[str, set[str]] = {name: set() for name in names}
+        _check_protected(pipeline, known, found)
+
+
+def _check_protected(pipeline: Pipeline, known: Mapping[str, Buffer], found: list[Violation]) -> None:
+    """A pipeline's buffers are storage of the whole block, each named once."""
+    for buffer in dict.fromkeys(pipeline.buffers):
+        if pipeline.buffers.count(buffer) > 1:
+            _say(found, "buffer-twice", f"{pipeline.name} protects {buffer} twice", buffer)
+        if buffer not in known:
+            _say(found, "unknown-buffer", f"{pipeline.name} protects {buffer}, which the kernel does not have", buffer)
+        elif known[buffer].memory not in PROTECTED_MEMORIES:
+            message = f"{buffer} is {known[buffer].memory.value} storage; each role has its own instance"
+            _say(found, "private-buffer", message, buffer)
+
+
+def _scopes_of_use(reading: Reading, found: list[Violation]) -> dict[str, set[str]]:
+    """The scopes whose bodies synchronise on each declared pipeline."""
+    scopes: dict[str, set[str]] = {pipeline.name: set() for pipeline in reading.schedule.pipelines}
     for (scope, _), body in reading.bodies.items():
         for instruction in body:
             if not isinstance(instruction, Sync):
@@ -88,22 +107,30 @@ def _check_declarations(reading: Reading, found: list[Violation]) -> None:
                 _say(found, "unknown-pipeline", f"{scope} synchronises on no pipeline {instruction.pipeline}", scope)
             else:
                 scopes[instruction.pipeline].add(scope)
+    return scopes
+
+
+def _check_one_scope(scopes: Mapping[str, set[str]], found: list[Violation]) -> None:
     for name, where in scopes.items():
         if len(where) != 1:
             text = "no synchronisation" if not where else f"synchronisations in {' and '.join(sorted(where))}"
             _say(found, "one-scope", f"{name} has {text}; it needs them in exactly one scope", name)
-    for buffer in known:
-        holding = [p.name for p in reading.schedule.pipelines if buffer in p.buffers]
-        inside = sorted({scope for name in holding for scope in scopes.get(name, ())}, key=str)
-        depths = sorted(len(path_to(reading.problem, scope)) for scope in inside if scope in reading.problem.scopes)
-        nested = all(
-            left in path_to(reading.problem, right) or right in path_to(reading.problem, left)
-            for left in inside
-            for right in inside
-            if left in reading.problem.scopes and right in reading.problem.scopes
-        )
-        if len(holding) > 1 and (not nested or len(set(depths)) != len(holding)):
-            _say(found, "not-nested", f"{buffer} is in {' and '.join(holding)}, whose scopes are not nested", buffer)
+
+
+def _check_nesting(reading: Reading, scopes: Mapping[str, set[str]], found: list[Violation]) -> None:
+    """Pipelines that share a buffer are each in a loop of the other's scope: their depths multiply."""
+    for buffer in reading.problem.graph.buffers:
+        holding = [p.name for p in reading.schedule.pipelines if buffer.name in p.buffers]
+        if len(holding) > 1 and not _strictly_nested(reading.problem, [scopes[name] for name in holding]):
+            message = f"{buffer.name} is in {' and '.join(holding)}, whose scopes are not nested"
+            _say(found, "not-nested", message, buffer.name)
+
+
+def _strictly_nested(problem: WarpProblem, used: Sequence[set[str]]) -> bool:
+    """Whether the known ones of these scopes lie inside one another, one at each level, as many as there are sets of them."""
+    paths = [path_to(problem, scope) for scope in sorted(set().union(*used)) if scope in problem.scopes]
+    inside = all(left[-1] in right or right[-1] in left for left in paths for right in paths)
+    return inside and len({len(path) for path in paths}) == len(used)
 
 
 def _check_owners(reading: Reading, found: list[Violation]) -> None:
