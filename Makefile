@@ -17,7 +17,7 @@ EXTRAS := kernels,cluster,postgres,telemetry,dev$(if $(shell command -v nvcc 2>/
 SOURCES := warpwright service tuning lowering solver migrations tests benchmarks examples
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-celery check format sizes client serve openapi differential fuzz-ir fuzz-api chaos bench bench-service bench-solve bench-ranking clean
+.PHONY: help setup demo test test-long test-celery check format sizes client serve openapi differential mutation fuzz-ir fuzz-api chaos bench bench-service bench-solve bench-ranking clean
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ client: setup ## Derive the blocking client from the asynchronous one
 
 serve: setup ## Start the service and the dashboard on http://127.0.0.1:8753
 	$(BIN)/warpwright serve
+
+mutation: setup ## Empty each family's check and build in turn; some unit test must fail every time
+	$(PY) -m benchmarks.mutation --jobs $(JOBS)
 
 differential: setup ## Compare our acceptance of schedules with TileLang's own, at length
 	$(PY) -m benchmarks.differential

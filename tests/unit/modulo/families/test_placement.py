@@ -1,4 +1,4 @@
-"""An operation runs on one group of its kind and size. There is no variable for another one."""
+"""An operation runs on one group of its kind and size."""
 
 import pytest
 
@@ -8,10 +8,10 @@ from warpwright.solver.engines import Budget, EngineStatus, engine
 from warpwright.solver.modulo.run import encode
 
 BOUNDARIES = (
-    Boundary("placement", "one-group", streams, lambda: streams().on(load="wide"), "load among work", said=False),
-    Boundary("placement", "one-group", streams, lambda: streams().on(work="loads"), "work among loads", said=False),
-    Boundary("placement", "one-group", streams, lambda: streams().on(work="narrow"), "too few warps", said=False),
-    Boundary("placement", "one-group", streams, lambda: streams().on(work="nowhere"), "unknown", said=False),
+    Boundary("placement", "one-group", streams, lambda: streams().on(load="wide"), "load among work"),
+    Boundary("placement", "one-group", streams, lambda: streams().on(work="loads"), "work among loads"),
+    Boundary("placement", "one-group", streams, lambda: streams().on(work="narrow"), "too few warps"),
+    Boundary("placement", "one-group", streams, lambda: streams().on(work="nowhere"), "unknown"),
 )
 
 

@@ -1,0 +1,236 @@
+"""``python -m benchmarks.mutation``: each family's ``check``, then each ``build``, emptied against the unit tests.
+
+A rule whose check can be emptied while all tests stay green is a rule that can vanish unseen. One run of the tests a mutation, in
+a process of its own: ``pytest -p benchmarks.mutation`` reads the mutation from the environment and empties one function of one
+family. Prints one JSON object; ``--table`` prints family by face how many tests fail and which module has most of them. The exit
+code is 1 when a mutation survives. The short form, each family against its own boundaries in one process, is
+``SHORT_FORM``.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from warpwright.solver.ascend.families import FAMILIES as ASCEND
+from warpwright.solver.modulo.families import FAMILIES as MODULO
+from warpwright.solver.warp.families import FAMILIES as WARP
+
+__all__ = ["BUILDS_NOTHING", "FACES", "Mutation", "emptied", "main", "module_of", "mutations"]
+
+ROOT = Path(__file__).resolve().parents[1]
+FACES = ("check", "build")
+TESTS = {"warp": "tests/unit/solver", "ascend": "tests/unit/ascend", "modulo": "tests/unit/modulo"}
+SHORT_FORM = "tests/unit/solver/test_mutations.py"
+BUILDS_NOTHING = {"deadlock"}
+"""Families whose ``build`` is empty as it stands; other families' constraints imply the rule."""
+MUTATION, REPORT = "WARPWRIGHT_MUTATION", "WARPWRIGHT_MUTATION_REPORT"
+
+
+@dataclass(frozen=True, order=True)
+class Mutation:
+    """One function of one family."""
+
+    kind: str
+    family: str
+    face: str
+
+
+def _by_name(kind: str) -> dict[str, object]:
+    if kind == "warp":
+        return {family.name: family for family in WARP}
+    if kind == "ascend":
+        return {family.NAME: family for family in ASCEND}
+    return {family.FAMILY: family for family in MODULO}
+
+
+def module_of(mutation: Mutation) -> str:
+    """Name of the module that the family stands in, without its package; its test is called by it."""
+    family = _by_name(mutation.kind)[mutation.family]
+    full = family.__name__ if isinstance(family, ModuleType) else str(getattr(family, mutation.face).__module__)
+    return full.rpartition(".")[2]
+
+
+def mutations() -> list[Mutation]:
+    """All of them, families in their order."""
+    return [
+        Mutation(kind, name, face)
+        for kind in TESTS
+        for name in _by_name(kind)
+        for face in FACES
+        if (name, face) not in {(empty, "build") for empty in BUILDS_NOTHING}
+    ]
+
+
+@contextmanager
+def emptied(mutation: Mutation) -> Iterator[None]:
+    """While this holds, the function finds no violation, or adds no constraint."""
+    family = _by_name(mutation.kind)[mutation.family]
+    true: Callable[..., object] = getattr(family, mutation.face)
+    nothing: object = None if mutation.face == "build" else [] if mutation.kind == "ascend" else ()
+
+    def empty(*arguments: object) -> object:
+        del arguments
+        return nothing
+
+    holders = [family]
+    module = sys.modules[true.__module__]
+    if not isinstance(family, ModuleType) and getattr(module, mutation.face, None) is true:
+        holders.append(module)
+    for holder in holders:
+        object.__setattr__(holder, mutation.face, empty)
+    try:
+        yield
+    finally:
+        for holder in holders:
+            object.__setattr__(holder, mutation.face, true)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Empties the function that the environment names, for this whole process, and collects what fails."""
+    if MUTATION not in os.environ:
+        return
+    whole_run = ExitStack()
+    whole_run.enter_context(emptied(Mutation(*os.environ[MUTATION].split(":"))))
+    config.add_cleanup(whole_run.close)
+    config.pluginmanager.register(_Collector(), "mutation-collector")
+
+
+class _Collector:
+    """Counts tests and notes those that fail."""
+
+    def __init__(self) -> None:
+        self.ran = 0
+        self.failed: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """One phase of one test."""
+        self.ran += report.when == "call"
+        if report.failed and report.nodeid not in self.failed:
+            self.failed.append(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A module that cannot even be imported."""
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        """Tells the parent."""
+        Path(os.environ[REPORT]).write_text(json.dumps({"tests": self.ran, "failed": self.failed}))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the tests said to one mutation."""
+
+    kind: str
+    family: str
+    face: str
+    tests: int
+    failed: tuple[str, ...]
+    seconds: float
+
+    @property
+    def survived(self) -> bool:
+        """No test failed."""
+        return not self.failed
+
+
+def run(mutation: Mutation, paths: Sequence[str]) -> Outcome:
+    """The tests under one mutation, in a process of their own.
+
+    Raises:
+        RuntimeError: the tests could not be run at all.
+    """
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        environment = {**os.environ, MUTATION: ":".join(asdict(mutation).values()), REPORT: str(report)}
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "benchmarks.mutation",
+            "-p",
+            "no:randomly",
+            "-n",
+            "0",
+            "--tb=no",
+        ]
+        command += [f"--ignore={SHORT_FORM}", *paths]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        if not report.exists():
+            raise RuntimeError(f"{mutation}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        told = json.loads(report.read_text())
+    return Outcome(
+        **asdict(mutation), tests=told["tests"], failed=tuple(told["failed"]), seconds=time.monotonic() - begun
+    )
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """Markdown: one row a family, with the failures of both faces."""
+    rows = ["| kind | family | check emptied: tests that fail | build emptied: tests that fail |", "|---|---|---|---|"]
+    for kind, family in dict.fromkeys((o.kind, o.family) for o in outcomes):
+        faces = {o.face: o for o in outcomes if (o.kind, o.family) == (kind, family)}
+        cells = [_cell(faces.get(face), empty=face == "build" and family in BUILDS_NOTHING) for face in FACES]
+        rows.append(f"| {kind} | {family} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _cell(outcome: Outcome | None, *, empty: bool) -> str:
+    if outcome is None:
+        return "builds nothing" if empty else "not run"
+    if outcome.survived:
+        return f"**none of {outcome.tests}**"
+    files = Counter(Path(node.partition("::")[0]).name for node in outcome.failed)
+    return f"{len(outcome.failed)} of {outcome.tests}: " + ", ".join(f"{name} {n}" for name, n in files.most_common(4))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the chosen mutations; 1 when one survives."""
+    parser = argparse.ArgumentParser(prog="benchmarks.mutation", description=__doc__)
+    parser.add_argument("--kind", choices=tuple(TESTS), action="append")
+    parser.add_argument("--family", action="append")
+    parser.add_argument("--face", choices=FACES, action="append")
+    parser.add_argument("--tests", action="append", help="run these instead of the unit tests of the kind")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--table", action="store_true", help="a Markdown table instead of JSON")
+    options = parser.parse_args(arguments)
+    chosen = [
+        each
+        for each in mutations()
+        if (not options.kind or each.kind in options.kind)
+        and (not options.family or each.family in options.family)
+        and (not options.face or each.face in options.face)
+    ]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        running = [pool.submit(run, each, options.tests or [TESTS[each.kind]]) for each in chosen]
+        outcomes = []
+        for each, future in zip(chosen, running, strict=True):
+            outcomes.append(future.result())
+            print(
+                f"{each.kind} {each.family} {each.face}: {len(outcomes[-1].failed)} fail", file=sys.stderr, flush=True
+            )
+    survivors = [f"{o.kind}:{o.family}:{o.face}" for o in outcomes if o.survived]
+    if options.table:
+        print(table(outcomes))
+    else:
+        print(json.dumps({"survivors": survivors, "mutations": [asdict(outcome) for outcome in outcomes]}, indent=1))
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
