@@ -1,14 +1,23 @@
 """The exact search against enumeration of every start, on tiny problems that use every kind of constraint."""
 
+import json
 import random
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.property.ascend.enumeration import best_at, best_straight, random_loop, random_straight
+from tests.property.solver.disagreement import Disagreement, disagree
+from tests.unit.ascend.families.boundaries import ring
+from warpwright.solver.ascend import modelled
 from warpwright.solver.ascend.answer import Answer
-from warpwright.solver.ascend.families import check_answer
+from warpwright.solver.ascend.families import FAMILIES, build_network, check_answer
 from warpwright.solver.ascend.optimise import Limits, optimise_loop, optimise_straight
-from warpwright.solver.ascend.solve import solve_problem
+from warpwright.solver.ascend.problem import LoopProblem, problem_from_call
+from warpwright.solver.ascend.solve import UnverifiedAnswer, solve_problem
 
 COMPLETE = Limits(interval=10**6, bytes=10**6, length=10**6)
 
@@ -68,16 +77,74 @@ def test_straight_lists_reach_the_enumerated_makespan() -> None:
 @pytest.mark.parametrize("engine", ["cpsat", "z3"])
 def test_other_engines_agree(engine: str) -> None:
     for seed in range(12):
-        problem = random_loop(random.Random(seed))
+        _same_optimum(random_loop(random.Random(seed)), engine)
+
+
+def _same_optimum(problem: LoopProblem, engine: str) -> None:
+    different = _differences(problem, engine)
+    if different:
+        families = [name for name, without in WITHOUT.items() if not _differences(without(problem), engine)]
+        told = f"{'; '.join(different)}; families it takes: {', '.join(families) or 'more than one'}"
+        disagree("ascend-call", _call(problem), told)
+
+
+def _differences(problem: LoopProblem, engine: str) -> list[str]:
+    """Levels on which the exact search and an engine differ."""
+    try:
         ours, other = solve_problem(problem, budget=COMPLETE), solve_problem(problem, engine=engine)
-        assert other.proven, seed
-        if ours.answer is None:
-            assert other.answer is None, seed
-            continue
-        assert other.answer is not None, seed
-        assert (other.answer.interval, other.bytes) == (ours.answer.interval, ours.bytes), seed
-        if other.length_proven:
-            assert other.length == ours.length, seed
+    except UnverifiedAnswer as error:
+        return [str(error)]
+    levels = [
+        ("proven", True, other.proven),
+        ("interval", ours.answer and ours.answer.interval, other.answer and other.answer.interval),
+        ("bytes", ours.bytes, other.bytes),
+        ("length", ours.length, other.length if other.length_proven else ours.length),
+    ]
+    return [f"{level}: the exact search {mine}, {engine} {theirs}" for level, mine, theirs in levels if mine != theirs]
+
+
+WITHOUT: dict[str, Callable[[LoopProblem], LoopProblem]] = {
+    "dependence": lambda p: replace(p, data_deps=tuple(row for row in p.data_deps if row[2] < 0)),
+    "buffer_versions": lambda p: replace(p, data_deps=tuple(row for row in p.data_deps if row[2] >= 0)),
+    "pipe_exclusion": lambda p: replace(p, resource_deps=()),
+    "owner_exclusion": lambda p: replace(p, owner_exclusion_deps=()),
+    "offset_window": lambda p: replace(p, enable_offset=True),
+    "stage_order": lambda p: replace(p, stage_order_deps=()),
+    "manual_stages": lambda p: replace(p, pipe_order_deps=(), manual_stages=(), manual_schedule=False),
+    "memory_capacity": lambda p: replace(p, memory_groups=()),
+}
+"""The problem with nothing in it for one family to ask."""
+
+
+def test_every_family_can_be_left_out() -> None:
+    assert set(WITHOUT) == {family.NAME for family in FAMILIES}
+
+
+def test_a_disagreement_names_the_level_and_the_family_and_writes_the_call(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Forced: the engine is told that the loop has one stage, so that it may keep one version only."""
+    monkeypatch.setenv("WARPWRIGHT_DISAGREEMENTS", str(tmp_path))
+    problem = ring().problem
+    assert isinstance(problem, LoopProblem)
+    _same_optimum(problem, "cpsat")
+    monkeypatch.setattr(
+        modelled,
+        "build_network",
+        lambda problem: build_network(replace(problem, num_stages=1)),
+    )
+    with pytest.raises(
+        Disagreement, match=r"interval: the exact search 10, cpsat 20.*families it takes: .*buffer_versions"
+    ):
+        _same_optimum(problem, "cpsat")
+    (path,) = tmp_path.iterdir()
+    assert problem_from_call(json.loads(path.read_text())) == problem
+
+
+def _call(problem: LoopProblem) -> dict[str, Any]:
+    """The problem in the hook's form, as ``solve_call`` takes it: a group is its limit and its buffers."""
+    groups = [[group.limit_bytes, *group.buffers] for group in problem.memory_groups]
+    return {"kind": "loop", **asdict(problem), "memory_groups": groups}
 
 
 def test_the_same_problem_gives_the_same_answer() -> None:

@@ -3,13 +3,18 @@
 The short run draws the same few examples every time; ``-m slow`` draws many new ones.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.mutation import Mutation, emptied
+from tests import kernels
+from tests.property.solver.disagreement import Disagreement, agreed, disagree
 from tests.property.solver.oracle import (
     Choice,
     best_by_trying,
@@ -23,9 +28,10 @@ from warpwright.solver.domain.schedule import WarpSchedule
 from warpwright.solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown
 from warpwright.solver.engines import Budget, EngineStatus, engine
 from warpwright.solver.engines.core import restricted
+from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.bounds import lower_bounds
 from warpwright.solver.warp.families import FAMILIES
-from warpwright.solver.warp.problem import WarpProblem
+from warpwright.solver.warp.problem import WarpProblem, close_problem
 from warpwright.solver.warp.solve import build_model, solve, starting_point
 from warpwright.solver.warp.verify import check_certificate, violations
 
@@ -62,8 +68,10 @@ def search_equals_trying_everything(problem: WarpProblem) -> None:
 def engines_agree(problem: WarpProblem) -> None:
     """CP-SAT and Z3: the same status, the same optimum on every level, cores that are infeasible for both."""
     enc = build_model(problem)
-    first, second = (engine(name).solve(enc.model, BUDGET, starting_point(enc)) for name in ("cpsat", "z3"))
-    assert (first.status, first.objectives) == (second.status, second.objectives)
+    try:
+        agreed(enc.model, ("cpsat", "z3"), BUDGET, starting_point(enc))
+    except Disagreement as error:
+        disagree("warp-problem", json.loads(problem.to_json()), str(error))
 
 
 def answers_are_verified(problem: WarpProblem) -> None:
@@ -80,11 +88,17 @@ def answers_are_verified(problem: WarpProblem) -> None:
 
 def choices_agree(problem: WarpProblem, choice: Choice) -> None:
     """A choice fixed by pins is feasible for the engine exactly when the verifier accepts its schedule."""
-    accepted = not violations(problem, schedule_of(problem, choice))
+    found = violations(problem, schedule_of(problem, choice))
     enc = build_model(problem.with_pins(pins_of(problem, choice)))
     enc.model.objectives = []
-    status = engine("cpsat").solve(enc.model, BUDGET).status
-    assert status is (EngineStatus.OPTIMAL if accepted else EngineStatus.INFEASIBLE)
+    result = engine("cpsat").solve(enc.model, BUDGET)
+    assert result.status in (EngineStatus.OPTIMAL, EngineStatus.INFEASIBLE), result.reason
+    if (result.status is EngineStatus.OPTIMAL) == (not found):
+        return
+    rules = ", ".join(sorted({f"{violation.family}/{violation.rule}" for violation in found}))
+    told = f"check refuses it ({rules}), build allows it" if found else "check accepts it, build forbids it"
+    core = "" if found else f"\ncore: {', '.join(result.core)}"
+    disagree("warp-choice", {"problem": json.loads(problem.to_json()), "choice": choice}, f"{told}{core}")
 
 
 def relaxing_never_worsens(problem: WarpProblem, family: str) -> None:
@@ -196,3 +210,37 @@ def test_relaxing_never_worsens_many(problem: WarpProblem, family: str) -> None:
 @given(problem=small_problems())
 def test_twice_the_same_problem_gives_the_same_bytes(name: str, problem: WarpProblem) -> None:
     assert solve(problem, engine=name, budget=BUDGET) == solve(problem, engine=name, budget=BUDGET)
+
+
+def one_choice(rule: str) -> tuple[WarpProblem, Choice]:
+    """A small problem, and a choice that breaks this rule alone; any legal one without a rule."""
+    problem = close_problem(kernels.gemm(64, 64, 32, threads=128, trips=2), load_profile("h200"))
+    wanted = {rule} if rule else set()
+    for choice in choices(problem, MOST):
+        found = violations(problem, schedule_of(problem, choice))
+        if {f"{violation.family}/{violation.rule}" for violation in found} == wanted:
+            return problem, choice
+    raise AssertionError(f"no choice breaks {rule or 'nothing'} alone")
+
+
+def test_a_check_that_is_too_mild_is_named_with_its_core(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WARPWRIGHT_DISAGREEMENTS", str(tmp_path))
+    problem, choice = one_choice("pipeline_depth/deeper-than-trips")
+    choices_agree(problem, choice)
+    with emptied(Mutation("warp", "pipeline_depth", "check")), pytest.raises(Disagreement) as told:
+        choices_agree(problem, choice)
+    assert "check accepts it, build forbids it" in str(told.value)
+    assert "core: pipeline_depth" in str(told.value)
+    (path,) = tmp_path.iterdir()
+    written = json.loads(path.read_text())
+    assert WarpProblem.from_json(json.dumps(written["problem"])) == problem
+    assert str(path) in str(told.value)
+
+
+def test_a_build_that_is_too_mild_is_named_with_the_rule(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WARPWRIGHT_DISAGREEMENTS", str(tmp_path))
+    problem, choice = one_choice("pipeline_depth/deeper-than-trips")
+    with emptied(Mutation("warp", "pipeline_depth", "build")), pytest.raises(Disagreement) as told:
+        choices_agree(problem, choice)
+    assert "check refuses it (pipeline_depth/deeper-than-trips), build allows it" in str(told.value)
+    assert len(list(tmp_path.iterdir())) == 1

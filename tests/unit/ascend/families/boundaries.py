@@ -110,7 +110,7 @@ def ring(*, limit: int = 128, count: int = 2) -> Situation:
         data_deps=((0, 1, 0, 10), (1, 0, -1, 10)),
         resource_deps=(),
         buffer_sizes=(64,),
-        memory_groups=(MemoryGroup("shared.l1", limit, (0,)),),
+        memory_groups=(MemoryGroup("shared", limit, (0,)),),
     )
     return Situation(problem, Answer(10, (0, 10), (count,)))
 
