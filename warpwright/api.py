@@ -13,6 +13,7 @@ from warpwright.result import Result
 from warpwright.service.jobs.schemas import EventView
 from warpwright.solver.domain import HardwareProfile, Pins, Verdict
 from warpwright.solver.profiles import load_profile
+from warpwright.solver.profiles.pin_domains import check_pin_domains
 from warpwright.solving import solve_kernel
 from warpwright.tuning.request import Effort
 from warpwright.tuning.toolchain import Stop
@@ -65,11 +66,14 @@ def tune(
     Raises:
         KernelFileError: the file holds no kernel that can be read.
         WarpwrightError: the kernel was refused, or the profile lacks a number.
+        PinError: a pin's value is outside its domain on this device.
     """
     family = (
         kernel if isinstance(kernel, KernelFile) else read_kernel_file(kernel, function=function, settings=settings)
     )
     device = profile if isinstance(profile, HardwareProfile) else load_profile(profile)
+    if pins is not None:
+        check_pin_domains(pins, device)
     submission = submission_of(
         family,
         device,
@@ -100,9 +104,12 @@ def solve(
     Raises:
         KernelFileError: the file holds no kernel that can be read.
         WarpwrightError: the kernel was refused, or the profile lacks a number.
+        PinError: a pin's value is outside its domain on this device.
     """
     family = (
         kernel if isinstance(kernel, KernelFile) else read_kernel_file(kernel, function=function, settings=settings)
     )
     device = profile if isinstance(profile, HardwareProfile) else load_profile(profile)
+    if pins is not None:
+        check_pin_domains(pins, device)
     return solve_kernel(family, device, engine=engine, pins=pins)

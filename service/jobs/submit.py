@@ -25,8 +25,9 @@ from warpwright.service.kernels.service import ReadText, check_size, read_text
 from warpwright.service.names import new_id
 from warpwright.service.profiles import repository as profile_rows
 from warpwright.service.profiles import service as profiles
-from warpwright.solver.domain import HardwareProfile, NotApplicable, Pins, digest_text, dump, load
+from warpwright.solver.domain import HardwareProfile, NotApplicable, digest_text, dump
 from warpwright.solver.profiles import builtin_profiles
+from warpwright.solver.profiles.pin_domains import load_pins
 from warpwright.tuning import telemetry
 from warpwright.tuning.request import TuneBudget
 
@@ -112,7 +113,7 @@ def prepare(context: Context, submission: JobSubmission, *, read: bool = True) -
         for place, size in enumerate(variant.sizes):
             check_size(size.ir, settings.max_ir_bytes, f"/variants/{number}/sizes/{place}/ir")
     profile = context.database.read(lambda session: profiles.resolve(session, submission.profile))
-    pins: Pins = load(Pins, submission.pins) if submission.pins is not None else Pins()
+    pins = load_pins(submission.pins, profile, "/pins")
     options = build_options(submission.build_options, profile.family)
     budget = TuneBudget.preset(submission.effort).limited(
         candidates=submission.candidates, wall_seconds=submission.seconds

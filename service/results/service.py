@@ -13,7 +13,8 @@ from warpwright.service.profiles import service as profiles
 from warpwright.service.results import repository
 from warpwright.service.results.schemas import LookupAnswer, LookupRequest, NearEntry, ResultView
 from warpwright.service.results.store import family_hash
-from warpwright.solver.domain import Fingerprint, HardwareProfile, Pins, digest_text, dumps, load
+from warpwright.solver.domain import Fingerprint, HardwareProfile, Pins, digest_text, dumps
+from warpwright.solver.profiles.pin_domains import load_pins
 
 __all__ = ["EMPTY_PINS", "find", "lookup", "present_columns", "view", "wanted"]
 
@@ -33,7 +34,7 @@ def wanted(context: Context, request: LookupRequest) -> Fingerprint:
     profile = context.database.read(lambda session: profiles.resolve(session, request.profile))
     identity = context.toolchain.identity(profile)
     options = build_options(request.build_options, profile.family)
-    pins = EMPTY_PINS if request.pins is None else digest_text(dumps(load(Pins, request.pins)))
+    pins = EMPTY_PINS if request.pins is None else digest_text(dumps(load_pins(request.pins, profile, "/pins")))
     return Fingerprint(
         ir=request.ir_hash or _hash_of(context, request, profile),
         profile=profile.digest,

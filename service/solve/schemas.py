@@ -42,4 +42,7 @@ class SolveAnswer(BaseModel):
     certificate: dict[str, Any] | None = None
     conflicts: list[dict[str, str]] = []
     reason: str = ""
+    pins: dict[str, Any] = Field(
+        default_factory=dict, description="The pins as applied, a `warpwright.pins/1` document."
+    )
     explanation: dict[str, Any] | None = Field(default=None, description="The answer to `why`.")

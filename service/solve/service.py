@@ -8,7 +8,8 @@ from warpwright.service.errors import InvalidRequest, Unavailable
 from warpwright.service.kernels.service import check_size
 from warpwright.service.profiles import service as profiles
 from warpwright.service.solve.schemas import SolveAnswer, SolveRequest
-from warpwright.solver.domain import HardwareProfile, Infeasible, Pins, Unknown, Verdict, dump, load
+from warpwright.solver.domain import HardwareProfile, Infeasible, Pins, Unknown, Verdict, dump
+from warpwright.solver.profiles.pin_domains import load_pins
 from warpwright.tuning.result import Outcome
 from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
 
@@ -28,11 +29,12 @@ def solve(context: Context, request: SolveRequest) -> SolveAnswer:
     """
     check_size(request.ir, context.settings.max_ir_bytes, "/ir")
     profile = context.database.read(lambda session: profiles.resolve(session, request.profile))
-    pins: Pins = load(Pins, request.pins) if request.pins is not None else Pins()
+    pins: Pins = load_pins(request.pins, profile, "/pins")
     solving = Solving(request.engine, request.seed, request.work_limit)
     try:
         kernel = context.toolchain.read(request.ir, profile, _patience(READ_SECONDS))
         answer = _answer(context, kernel, profile, pins, solving, request.seconds)
+        answer.pins = dump(pins)
         if request.why is not None:
             patience = _patience(request.seconds + MARGIN_SECONDS)
             answer.explanation = dict(context.toolchain.explain(kernel, profile, pins, request.why, patience))

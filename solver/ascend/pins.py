@@ -10,11 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from warpwright.solver.domain import BufferPin, PinError, Pins
+from warpwright.solver.profiles.pin_domains import MODES, UNLIMITED_SCOPES, check_buffer_form
 
-__all__ = ["MODES", "UNLIMITED_SCOPES", "buffer_pin", "checked_pins", "manual_pin", "merged_pins", "opted_out"]
-
-MODES = ("auto", "iteration", "counter")
-UNLIMITED_SCOPES = ("shared", "shared.l1", "shared.l0c", "shared.l0a", "shared.l0b")
+__all__ = ["buffer_pin", "checked_pins", "manual_pin", "merged_pins", "opted_out"]
 
 
 def buffer_pin(buffer: str, specification: Any) -> BufferPin:
@@ -82,7 +80,7 @@ def checked_pins(pins: Pins, shapes: Mapping[str, tuple[int, ...]]) -> Pins:
                 code="pin-unknown-buffer",
                 place=pin.buffer,
             )
-        _check_form(pin)
+        check_buffer_form(pin, pin.buffer)
         merged[pin.buffer] = _merge(merged[pin.buffer], pin) if pin.buffer in merged else pin
     for scope in pins.unlimited_memories:
         if scope not in UNLIMITED_SCOPES:
@@ -99,7 +97,7 @@ def merged_pins(source: Pins, asked: Pins) -> Pins:
     """The source's annotations with what was asked on top: a field that the request gives wins, the rest stays."""
     table = {pin.buffer: pin for pin in source.buffers}
     for pin in asked.buffers:
-        _check_form(pin)
+        check_buffer_form(pin, pin.buffer)
         table[pin.buffer] = pin if pin.buffer not in table or opted_out(pin) else _over(table[pin.buffer], pin)
     unlimited = tuple(dict.fromkeys([*source.unlimited_memories, *asked.unlimited_memories]))
     return replace(asked, buffers=tuple(table.values()), unlimited_memories=unlimited)
@@ -112,23 +110,6 @@ def _over(old: BufferPin, new: BufferPin) -> BufferPin:
         old.mode if new.mode is None else new.mode,
         old.manual_versions if new.manual_versions is None else new.manual_versions,
     )
-
-
-def _check_form(pin: BufferPin) -> None:
-    if pin.versions is None and pin.mode is None and pin.manual_versions is None:
-        raise PinError(f"the pin of {pin.buffer!r} fixes nothing", code="pin-empty", place=pin.buffer)
-    if pin.versions is not None:
-        _count(pin.buffer, pin.versions)
-    if pin.mode is not None:
-        _mode(pin.buffer, pin.mode)
-    if pin.manual_versions is not None:
-        manual_pin(pin.buffer, (), pin.manual_versions)
-        if pin.versions is not None or pin.mode is not None:
-            raise PinError(
-                f"{pin.buffer!r} is a ring by hand and cannot have automatic versions too",
-                code="pin-manual-and-automatic",
-                place=pin.buffer,
-            )
 
 
 def _merge(old: BufferPin, new: BufferPin) -> BufferPin:

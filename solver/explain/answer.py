@@ -13,6 +13,7 @@ from warpwright.solver.explain.ascend_kernel import explain_graph
 from warpwright.solver.explain.question import Question, parse
 from warpwright.solver.explain.relaxations import relaxations
 from warpwright.solver.explain.sentences import memory_sentence, ring_sentence
+from warpwright.solver.profiles.pin_domains import check_pin_domains
 from warpwright.solver.warp.bounds import lower_bounds
 from warpwright.solver.warp.families import FAMILIES
 from warpwright.solver.warp.problem import WarpProblem, close_problem
@@ -46,7 +47,10 @@ def explain(
     """
     if graph.family is TargetFamily.ASCEND:
         return explain_graph(graph, profile, why, pins=pins, engine=engine)
-    return explain_problem(close_problem(graph, profile, pins), why, engine=engine, budget=budget)
+    problem = close_problem(graph, profile, pins)
+    if why is not None:
+        check_pin_domains(parse(why, problem).pins, profile, "--why")
+    return explain_problem(problem, why, engine=engine, budget=budget)
 
 
 def explain_problem(

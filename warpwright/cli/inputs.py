@@ -10,7 +10,7 @@ from typing import Any
 from warpwright.kernel_file import KernelFile, parse_setting, read_kernel_file
 from warpwright.lowering.compile.options import build_options
 from warpwright.solver.domain import HardwareProfile, Infeasible, Pins, Schedule, Unknown, Verdict, documents
-from warpwright.solver.domain.errors import DocumentError
+from warpwright.solver.domain.errors import DocumentError, PinError
 from warpwright.tuning.children import ChildPool
 
 __all__ = [
@@ -88,11 +88,21 @@ def kernel_of(
     return read_kernel_file(path, function=function, settings=dict(map(parse_setting, settings)), pool=pool)
 
 
-def pins_of(path: Path | None) -> Pins:
-    """The pins of the document; no pins without one."""
+def pins_of(path: Path | None, profile: HardwareProfile) -> Pins:
+    """The pins document, each value in its domain on this device; no pins without one.
+
+    Raises:
+        DocumentError: not a pins document. PinError: a value outside its domain, with its place and the legal set.
+    """
     if path is None:
         return Pins()
+    from warpwright.solver.profiles.pin_domains import check_pin_domains
+
     pins: Pins = read_document(path, Pins)
+    try:
+        check_pin_domains(pins, profile)
+    except PinError as error:
+        raise PinError(f"{path.name}: {error.message}", code=error.code, place=error.place) from error
     return pins
 
 

@@ -66,7 +66,7 @@ def run_solve(options: SolveOptions) -> ExitCode:
         message = f"there is no engine {options.engine!r}; choose one of {', '.join(ENGINES)}"
         raise WarpwrightError(message, code="engine-unknown", place="--engine")
     profile = profile_of(options.profile)
-    pins = pins_of(options.pins)
+    pins = pins_of(options.pins, profile)
     with ChildPool(1) as pool:
         kernel = kernel_of(options.file, options.function, options.settings, pool=pool)
         if options.why is not None or options.explain:

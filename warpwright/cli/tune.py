@@ -52,7 +52,7 @@ class TuneOptions:
 def run_tune(options: TuneOptions) -> ExitCode:
     """Tunes, prints the result and writes ``--out``; the exit code says how it ended."""
     profile = profile_of(options.profile)
-    pins = pins_of(options.pins)
+    pins = pins_of(options.pins, profile)
     build_options = build_options_of(options.build_options, profile)
     effort = effort_of(options.effort)
     if options.out is not None:
