@@ -23,7 +23,7 @@ become 422; a status is never decided anywhere but here and in :func:`status_of`
 
 from http import HTTPStatus
 
-from warpwright.solver.domain import DocumentError, WarpwrightError
+from warpwright.solver.domain import DocumentError, SolverFault, WarpwrightError
 from warpwright.tuning.outage import Outage
 
 __all__ = [
@@ -147,6 +147,8 @@ def status_of(error: WarpwrightError) -> HTTPStatus:
     """The HTTP status of any expected error."""
     if isinstance(error, ServiceError):
         return error.status
+    if isinstance(error, SolverFault):
+        return HTTPStatus.INTERNAL_SERVER_ERROR
     if isinstance(error, Outage):
         return HTTPStatus.SERVICE_UNAVAILABLE
     if isinstance(error, DocumentError) and error.code == "document-not-json":

@@ -13,14 +13,15 @@ from warpwright.solver.domain import (
     NotApplicable,
     PinError,
     ProfileError,
+    SolverFault,
     WarpwrightError,
 )
 from warpwright.tuning import telemetry
-from warpwright.tuning.children import Refused, Reply
+from warpwright.tuning.children import Raised, Refused, Reply
 from warpwright.tuning.result import Failure, Outcome
 from warpwright.tuning.toolchain import StepFailed
 
-__all__ = ["code_of", "failed", "refusal", "trace"]
+__all__ = ["code_of", "failed", "refusal", "solver_fault", "trace"]
 
 _CLASSES: dict[str, type[WarpwrightError]] = {
     kind.__name__: kind for kind in (DocumentError, ForeignCode, GraphError, NotApplicable, PinError, ProfileError)
@@ -38,6 +39,17 @@ def refusal(reply: Refused) -> WarpwrightError:
     """The error that the child raised, in this process; its class where it is one of the domain's."""
     kind = _CLASSES.get(reply.error, WarpwrightError)
     return kind(reply.message, code=reply.code, place=reply.place)
+
+
+def solver_fault(reply: Reply) -> WarpwrightError | StepFailed:
+    """A solver that raised is a bug of ours; one whose children died by every means may do better later."""
+    if isinstance(reply, Raised):
+        return SolverFault(
+            f"the solver raised {reply.type}: {reply.message[:500]}; please report this fault of Warpwright"
+        )
+    how = failed(reply, "solve").failure.message
+    message = f"the solver's process died, with another seed and with the other engine too: {how}"
+    return StepFailed(Outcome.INFRASTRUCTURE, Failure("solver-died", message))
 
 
 def failed(reply: Reply, step: str) -> StepFailed:

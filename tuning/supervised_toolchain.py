@@ -36,13 +36,14 @@ from warpwright.solver.forecast import BaselineKind, forecast_baseline
 from warpwright.solver.warp.problem import CONSTRAINT_SET
 from warpwright.solver.warp.verify import verify
 from warpwright.tuning import errors
-from warpwright.tuning.children import Limits, Refused, Reply, Returned
+from warpwright.tuning.children import Limits, Raised, Refused, Reply, Returned
 from warpwright.tuning.compilers import compilers_here
 from warpwright.tuning.measure.devices import Devices
 from warpwright.tuning.partial_answer import kept
 from warpwright.tuning.request import TuneRequest
 from warpwright.tuning.result import CandidateKind, Failure, Outcome, Product, RejectedStructure
-from warpwright.tuning.task_runner import TaskRunner
+from warpwright.tuning.solver_attempts import answered, died
+from warpwright.tuning.task_runner import TaskAnswer, TaskRunner
 from warpwright.tuning.toolchain import (
     Built,
     BuiltCandidate,
@@ -132,7 +133,8 @@ class ChildToolchain:
     ) -> Mapping[str, JsonValue]:
         """Task ``explain.warp``."""
         payload = {**_question(kernel, profile, pins, patience), **asdict(Solving()), "why": why}
-        explanation: Mapping[str, JsonValue] = self._run("explain.warp", payload, patience, "solve")["explanation"]
+        answer = self._solved("explain.warp", payload, patience)
+        explanation: Mapping[str, JsonValue] = _value(answer.reply, "solve")["explanation"]
         return explanation
 
     def forecast(self, kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile) -> float | None:
@@ -216,12 +218,20 @@ class ChildToolchain:
         Raises:
             WarpwrightError: the task refused its input. StepFailed: it was ended before it had anything.
         """
-        limits = self._limits(patience)
-        answer = self._engine.run(task, payload, limits, cancel=patience.stop.event, trace=errors.trace(), output=True)
+        answer = self._solved(task, payload, patience)
         best = kept(answer.files)
         if best is None or isinstance(answer.reply, Returned | Refused):
             return _value(answer.reply, "solve"), ""
         return best, f"the search was ended: {errors.failed(answer.reply, 'solve').failure.message}"
+
+    def _solved(self, task: str, payload: dict[str, Any], patience: Patience) -> TaskAnswer:
+        """A solver's task; one whose child dies is asked again by other means."""
+
+        def ask(asked: dict[str, Any]) -> TaskAnswer:
+            limits, event = self._limits(patience), patience.stop.event
+            return self._engine.run(task, asked, limits, cancel=event, trace=errors.trace(), output=True)
+
+        return answered(ask, payload, lambda answer: answer.reply)
 
     def _run_with_files(
         self, task: str, payload: dict[str, Any], patience: Patience
@@ -254,6 +264,8 @@ def _value(reply: Reply, step: str) -> dict[str, Any]:
         return reply.value
     if isinstance(reply, Refused) and step in ("frontend", "solve") and reply.code != "unknown-task":
         raise errors.refusal(reply)
+    if step == "solve" and (isinstance(reply, Raised) or died(reply)):
+        raise errors.solver_fault(reply)
     raise errors.failed(reply, step)
 
 

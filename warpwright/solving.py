@@ -4,8 +4,9 @@ from typing import Any
 
 from warpwright.graphs import read_graph, reply_error
 from warpwright.kernel_file import KernelFile
-from warpwright.solver.domain import HardwareProfile, Pins, TargetFamily, Verdict, documents
-from warpwright.tuning.children import ChildPool, Limits, Returned, run_task
+from warpwright.solver.domain import HardwareProfile, Pins, SolverFault, TargetFamily, Verdict, documents
+from warpwright.tuning.children import ChildPool, Limits, Raised, Reply, Returned, run_task
+from warpwright.tuning.solver_attempts import answered, died
 
 __all__ = ["solve_kernel"]
 
@@ -45,7 +46,15 @@ def solve_kernel(
     else:
         task, subject = "solve.buffer", {"ir": ir}
     limits = Limits(wall_seconds=wall_seconds + GRACE_SECONDS, cpu_seconds=2 * wall_seconds + GRACE_SECONDS)
-    reply = run_task(task, {**payload, **subject}, limits)
+    reply: Reply = answered(lambda asked: run_task(task, asked, limits), {**payload, **subject}, lambda found: found)
+    if isinstance(reply, Raised):
+        raise SolverFault(
+            f"the solver raised {reply.type}: {reply.message}; this is a fault of Warpwright, please report it"
+        )
+    if died(reply):
+        raise SolverFault(
+            "the solver's process died with another seed and with the other engine too", code="solver-died"
+        )
     if not isinstance(reply, Returned):
         raise reply_error(reply, "solving")
     verdict: Verdict = documents.load(Verdict, reply.value["verdict"])

@@ -8,6 +8,7 @@ from warpwright.solver.domain.errors import (
     NotApplicable,
     PinError,
     ProfileError,
+    SolverFault,
     WarpwrightError,
 )
 from warpwright.solver.domain.explanation import Explanation, Relaxation
@@ -115,6 +116,7 @@ __all__ = [
     "Scope",
     "ScopeKind",
     "ScopeProgram",
+    "SolverFault",
     "StagePin",
     "Sync",
     "SyncKind",

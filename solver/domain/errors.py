@@ -8,7 +8,8 @@
     ├── GraphError               a kernel graph whose parts do not fit together
     ├── PinError                 a pin that names nothing in the kernel, or has no legal value
     ├── NotApplicable            a kernel that is legal but outside what a schedule can express
-    └── ForeignCode              IR that could run code we did not allow
+    ├── ForeignCode              IR that could run code we did not allow
+    └── SolverFault              an exception or a death inside the solver: our fault, never the kernel's
 
 Every error carries a stable ``code`` (kebab case, never reworded, part of the API) and, where there is one, the ``place``:
 a JSON pointer, a profile path or a statement id.
@@ -21,6 +22,7 @@ __all__ = [
     "NotApplicable",
     "PinError",
     "ProfileError",
+    "SolverFault",
     "WarpwrightError",
 ]
 
@@ -75,3 +77,9 @@ class ForeignCode(WarpwrightError):
     """The IR could run code that is not on the allow list (extern or packed calls, imported source, unknown intrinsics)."""
 
     code = "foreign-code"
+
+
+class SolverFault(WarpwrightError):
+    """The solver raised an exception: a fault of ours, whatever the kernel, the profile and the pins were."""
+
+    code = "solver-fault"

@@ -132,7 +132,8 @@ def check_buffer_form(pin: BufferPin, where: str) -> None:
     """Refuse a buffer pin whose parts do not fit together, whatever the device.
 
     Raises:
-        PinError: ``pin-empty``, ``pin-version-count``, ``pin-manual-count``, ``pin-version-mode`` or ``pin-manual-and-automatic``.
+        PinError: ``pin-empty``, ``pin-version-count``, ``pin-manual-count``, ``pin-version-mode`` or
+            ``pin-manual-and-automatic``.
     """
     if all(getattr(pin, field.name) is None for field in fields(BufferPin) if field.name != "buffer"):
         raise PinError(f"the pin of {pin.buffer!r} fixes nothing", code="pin-empty", place=where)

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from warpwright.errors import LockError, ServerError, ServerUnreachable
-from warpwright.solver.domain.errors import NotApplicable, WarpwrightError
+from warpwright.solver.domain.errors import NotApplicable, SolverFault, WarpwrightError
 
 __all__ = ["ExitCode", "exit_code_of"]
 
@@ -55,5 +55,7 @@ def exit_code_of(error: WarpwrightError) -> ExitCode:
             return ExitCode.LOCK_MISMATCH
         case NotApplicable():
             return ExitCode.NOT_APPLICABLE
+        case SolverFault():
+            return ExitCode.FAULT
         case _:
             return ExitCode.BAD_INPUT
