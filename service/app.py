@@ -20,6 +20,7 @@ from warpwright.service.candidates.endpoints import router as candidates
 from warpwright.service.change_notifier import Bulletin
 from warpwright.service.dashboard import report_router, static_files
 from warpwright.service.dashboard import router as dashboard
+from warpwright.service.data_folder import prepare_data_folder
 from warpwright.service.db import Database
 from warpwright.service.db.migrate import upgrade
 from warpwright.service.errors import ServiceError, Unavailable
@@ -138,10 +139,7 @@ def _untraced(scope: MutableMapping[str, Any]) -> bool:
 
 
 def _start(settings: Settings, toolchain: Toolchain | None) -> Context:
-    try:
-        settings.data.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Unavailable(f"the data folder cannot be made: {error}", code="data-folder-away") from error
+    prepare_data_folder(settings.data)
     database = Database(settings.url)
     try:
         upgrade(database)

@@ -4,6 +4,7 @@ from enum import IntEnum
 
 from warpwright.errors import LockError, ServerError, ServerUnreachable
 from warpwright.solver.domain.errors import NotApplicable, SolverFault, WarpwrightError
+from warpwright.tuning.outage import Outage
 
 __all__ = ["ExitCode", "exit_code_of"]
 
@@ -47,6 +48,8 @@ def exit_code_of(error: WarpwrightError) -> ExitCode:
     match error:
         case ServerUnreachable():
             return ExitCode.UNREACHABLE
+        case Outage():
+            return ExitCode.FAULT
         case ServerError():
             return ExitCode.REFUSED
         case LockError(code="lock-nothing"):

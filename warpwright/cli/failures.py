@@ -23,15 +23,16 @@ MACHINE = frozenset(
 log = structlog.get_logger(__name__)
 
 
-def in_the_foreground(log_format: str, words: str, work: Callable[[], ExitCode]) -> ExitCode:
-    """Runs a server or a worker, which writes a log: with ``json`` its first and last messages are JSON lines too."""
+def in_the_foreground(log_format: str, words: str, work: Callable[[Callable[[], None]], ExitCode]) -> ExitCode:
+    """Runs a server or a worker, which writes a log: with ``json`` its first and last messages are JSON lines too.
+
+    ``work`` calls the function that it gets when it has begun: ``words`` are printed then, and not before.
+    """
     configure(log_format, whole_process=True)
     if log_format != "json":
-        sys.stderr.write(f"{words}; press Ctrl-C to stop\n")
-        return work()
-    log.info("begins", told=words)
+        return work(lambda: print(f"{words}; press Ctrl-C to stop", file=sys.stderr, flush=True))  # noqa: T201 - for the user
     try:
-        return work()
+        return work(lambda: log.info("begins", told=words))
     except WarpwrightError as error:
         log.error("ended", code=error.code, told=error.message, place=error.place)
         return exit_code_of(error)

@@ -2,8 +2,10 @@
 
 import contextlib
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from socket import socket
 from types import FrameType
 
 import structlog
@@ -38,11 +40,21 @@ def run_serve(host: str | None, port: int | None, data: Path | None, jobs: int |
     )
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     words = f"Warpwright on http://{shown}:{settings.port} (data in {settings.data})"
-    return in_the_foreground(settings.log_format, words, lambda: _serve(settings))
+    return in_the_foreground(settings.log_format, words, lambda begun: _serve(settings, begun))
 
 
 class _Server(uvicorn.Server):
     """Wakes waiting requests when it is asked to stop: otherwise it would wait for them and then cut them off."""
+
+    def __init__(self, config: uvicorn.Config, begun: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._begun = begun
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Starts; says so when requests are answered."""
+        await super().startup(sockets)
+        if self.started:
+            self._begun()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """SIGTERM or Ctrl-C."""
@@ -51,7 +63,7 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _serve(settings: Settings) -> ExitCode:
+def _serve(settings: Settings, begun: Callable[[], None]) -> ExitCode:
     telemetry.configure("warpwright")
     app = create_app(settings)
     # A failed start is reported once, by the command line.
@@ -64,7 +76,8 @@ def _serve(settings: Settings) -> ExitCode:
             log_config=None,
             log_level="warning",
             timeout_graceful_shutdown=max(1, round(settings.shutdown_seconds)),
-        )
+        ),
+        begun,
     )
     # uvicorn's exit code of a failed start has another meaning here.
     with contextlib.suppress(SystemExit):

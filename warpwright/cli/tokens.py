@@ -10,6 +10,7 @@ from rich.text import Text
 
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.render import console
+from warpwright.service.data_folder import prepare_data_folder
 from warpwright.service.db import Database
 from warpwright.service.db.migrate import upgrade
 from warpwright.service.settings import Settings
@@ -93,7 +94,7 @@ def _scope(name: str) -> Scope:
 @contextmanager
 def _database() -> Iterator[Database]:
     settings = Settings.from_environment()
-    settings.data.mkdir(parents=True, exist_ok=True)
+    prepare_data_folder(settings.data)
     database = Database(settings.url)
     try:
         upgrade(database)

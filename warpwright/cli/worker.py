@@ -1,6 +1,7 @@
 """``warpwright worker``: takes tasks that it can do from the queues until it is stopped."""
 
 import os
+from collections.abc import Callable
 
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.failures import in_the_foreground
@@ -27,7 +28,8 @@ def run_worker_command(capabilities: str | None, slots: int, name: str, broker: 
     settings = Settings.from_environment()
     wanted = [part.strip() for part in capabilities.split(",") if part.strip()] if capabilities else list(QUEUES)
 
-    def work() -> ExitCode:
+    def work(begun: Callable[[], None]) -> ExitCode:
+        begun()
         run_worker(
             broker or settings.broker_url,
             wanted,

@@ -169,6 +169,33 @@ def test_a_full_disk_is_the_machines_fault_and_needs_no_traceback(
     assert json.loads(run.out)["error"]["code"] == "machine"
 
 
+@pytest.mark.parametrize("command", ["tune", "lock", "bundle", "report", "token", "batch"])
+def test_a_user_without_a_writable_home_is_told_what_to_set(
+    run: Command, ir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """It was a kernel file that is wrong (code 5), or a fault of ours with a traceback."""
+    no_folder = tmp_path / "file"
+    no_folder.write_text("")
+    monkeypatch.setenv("HOME", str(no_folder / "home"))
+    for variable in ("XDG_DATA_HOME", "WARPWRIGHT_DATA"):
+        monkeypatch.delenv(variable, raising=False)
+    arguments: dict[str, tuple[str | Path, ...]] = {
+        "tune": (ir, "-p", "h200", "--json"),
+        "lock": (ir, "-p", "h200", "--lock", tmp_path / "w.lock"),
+        "bundle": ("job_x", "-o", tmp_path / "b.tar"),
+        "report": ("job_x", "-o", tmp_path / "r.html"),
+        "token": ("list", "--json"),
+        "batch": ("batch_x",),
+    }
+    assert run(command, *arguments[command]) == ExitCode.FAULT
+    assert "is not writable" in run.err
+    assert "set WARPWRIGHT_DATA" in run.err
+    assert "Traceback" not in run.err
+    if "--json" in arguments[command]:
+        error = json.loads(run.out)["error"]
+        assert (error["code"], error["place"]) == ("data-folder-away", "WARPWRIGHT_DATA")
+
+
 def test_a_wrong_command_line_has_its_document_too(run: Command) -> None:
     assert run("tune", "--json") == ExitCode.USAGE
     assert json.loads(run.out)["error"]["code"] == "usage"

@@ -61,6 +61,10 @@ class Foreground:
         # The last line may be half written.
         return [json.loads(line) for line in log.read_text("utf-8").rpartition("\n")[0].splitlines()]
 
+    def text(self, process: subprocess.Popen[bytes]) -> str:
+        """All that it has told so far."""
+        return next(path for started, path in self._started if started is process).read_text("utf-8")
+
     def ends(self, process: subprocess.Popen[bytes]) -> tuple[int, dict[str, Any]]:
         """Its exit code and its last line."""
         code = process.wait(60)
@@ -96,11 +100,26 @@ def test_a_service_without_tokens_that_others_could_reach_says_so_and_ends(foreg
     assert host in last["told"]
 
 
+def test_a_service_says_that_it_serves_when_it_does(foreground: Foreground, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    environment = {"WARPWRIGHT_DATA": str(tmp_path / "file" / "data"), "WARPWRIGHT_LOG_FORMAT": "console"}
+    process = foreground.start("serve", "--port", str(free_port()), **environment)
+    assert process.wait(60) == ExitCode.FAULT
+    told = foreground.text(process)
+    assert "set WARPWRIGHT_DATA" in told
+    assert "Warpwright on http" not in told
+    process = foreground.start("serve", "--port", str(free_port()), WARPWRIGHT_LOG_FORMAT="console")
+    until = time.monotonic() + 60
+    while "Warpwright on http" not in foreground.text(process):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 def test_an_unreachable_database_is_named_without_its_password(foreground: Foreground) -> None:
     url = "postgresql://someone:password-of-mine@127.0.0.1:9/x"
     process = foreground.start("serve", "--port", str(free_port()), WARPWRIGHT_DATABASE_URL=url)
     code, last = foreground.ends(process)
-    assert (code, last["code"]) == (ExitCode.BAD_INPUT, "database-away")
+    assert (code, last["code"]) == (ExitCode.FAULT, "database-away")
     assert "127.0.0.1:9" in last["told"]
     assert "password-of-mine" not in json.dumps(foreground.lines(process))
 
