@@ -9,7 +9,7 @@ the device would be late; the first few are measured in any case.
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -213,29 +213,29 @@ class _Session:
         seats: Seats,
         screening: Rounds | None,
     ) -> tuple[Rounds | None, Verdict | None]:
-        """Rounds of the finalists, again without who ended them, and the verdict over those that may win."""
-        tie_margin = self.child.protocol.tie_margin
-        found: Rounds | RoundsBroken | None = None
-        for _ in range(ROUND_TRIES):
-            medians, eligible = _medians(results, screening), _eligible(results, screening)
-            if not eligible:
-                return None, None
-            seated = self.seated(medians, eligible, seats)
-            found = self.rounds([job for job in jobs if job.candidate in seated], results)
-            if isinstance(found, RoundsBroken) and found.culprit:
-                continue
-            if not isinstance(found, Rounds) or found.contended:
-                break
+        """Rounds of the finalists, and the verdict over those that may win: by the rounds, or by what each took alone."""
+        found = self.final_rounds(jobs, results, seats, screening)
+        eligible = _eligible(results, screening)
+        figures: dict[str, Sequence[float]] = {name: (time_ns,) for name, time_ns in eligible.items()}
+        if found is not None and not found.contended:
             wrong = found.wrong or {}
-            for place, result in enumerate(results):
-                if result.candidate in wrong:
-                    outcome = Outcome(OutcomeKind.WRONG_RESULT, wrong[result.candidate], ("after_rounds",))
-                    results[place] = Measured(result.candidate, result.protocol, outcome, device=result.device)
+            _take_back(results, wrong)
             figures = {n: t for n, t in found.figures_ns.items() if n in eligible and n not in wrong}
-            return found, verdict(figures, tie_margin, *choice) if figures else None
-        alone = {name: (time_ns,) for name, time_ns in _eligible(results, screening).items()}
-        decision = verdict(alone, tie_margin, *choice) if alone else None
-        return (found if isinstance(found, Rounds) else None), decision
+        return found, verdict(figures, self.child.protocol.tie_margin, *choice) if figures else None
+
+    def final_rounds(
+        self, jobs: Sequence[Job], results: list[Measured], seats: Seats, screening: Rounds | None
+    ) -> Rounds | None:
+        """The finalists' rounds, played again without whoever ended them; None when they were not played to an end."""
+        for _ in range(ROUND_TRIES):
+            eligible = _eligible(results, screening)
+            if not eligible:
+                return None
+            seated = self.seated(_medians(results, screening), eligible, seats)
+            found = self.rounds([job for job in jobs if job.candidate in seated], results)
+            if not (isinstance(found, RoundsBroken) and found.culprit):
+                return found if isinstance(found, Rounds) else None
+        return None
 
     def seated(self, medians: dict[str, float], eligible: dict[str, float], seats: Seats) -> set[str]:
         """Who takes part in the rounds: the fastest that may win, who always does, and the fastest of each group."""
@@ -264,6 +264,14 @@ class _Session:
             if result.candidate in culprits:
                 results[place] = Measured(result.candidate, result.protocol, found.outcome, device=result.device)
         return found
+
+
+def _take_back(results: list[Measured], wrong: Mapping[str, str]) -> None:
+    """Those whose outputs were wrong after the rounds have no time; ``wrong`` says what was found."""
+    for place, result in enumerate(results):
+        if result.candidate in wrong:
+            outcome = Outcome(OutcomeKind.WRONG_RESULT, wrong[result.candidate], ("after_rounds",))
+            results[place] = Measured(result.candidate, result.protocol, outcome, device=result.device)
 
 
 def _medians(results: Sequence[Measured], screening: Rounds | None) -> dict[str, float]:
