@@ -1,4 +1,4 @@
-"""One candidate from plan to binary: verify, materialize, compile. Whatever happens, a record comes out."""
+"""One candidate from plan to binary: verify, materialize, compile. The result is a record in every case."""
 
 import time
 import traceback
@@ -15,7 +15,7 @@ __all__ = ["Plan", "build", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A candidate that is to be built. Baselines have no proposal; a kernel outside what schedules express has no graph."""
+    """A candidate that is to be built. Baselines have no proposal; a kernel that no schedule can express has no graph."""
 
     id: str
     variant: int
@@ -43,7 +43,7 @@ class Plan:
 
 @dataclass(slots=True)
 class _Progress:
-    """What the steps done so far have left."""
+    """The products of the steps so far."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     products: list[Product] = field(default_factory=list)
@@ -68,13 +68,13 @@ class _Progress:
 
 
 INFRASTRUCTURE_TRIES = 3
-"""How often a candidate is built when it is never its own fault (a killed child, a machine out of memory)."""
+"""How often a candidate is built if the failures are not its own (a killed child, a machine out of memory)."""
 
 
 def build(
     request: TuneRequest, plan: Plan, toolchain: Toolchain, patience: Callable[[float], Patience]
 ) -> CandidateRecord:
-    """Build one plan; faults of ours are tried again, faults of the candidate are its record."""
+    """Build one plan; infrastructure failures are retried, failures of the candidate go into its record."""
     record = _build_once(request, plan, toolchain, patience)
     for _ in range(INFRASTRUCTURE_TRIES - 1):
         if record.outcome is not Outcome.INFRASTRUCTURE or patience(1.0).stop.is_raised():

@@ -1,4 +1,4 @@
-"""The compilers behind a result, as one line that changes when one of them changes: part of a result's identity."""
+"""The compilers of a result, as one line that changes when one of them changes: part of a result's identity."""
 
 from functools import lru_cache
 
@@ -11,7 +11,7 @@ __all__ = ["compilers_here"]
 
 @lru_cache(maxsize=4)
 def compilers_here(family: TargetFamily) -> str:
-    """Name and version of everything on this machine that turns a schedule of this family into a binary."""
+    """Name and version of everything on this machine that turns a schedule of this kind into a binary."""
     try:
         found = versions(find_cuda().nvcc)
     except ToolchainMissing:

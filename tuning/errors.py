@@ -1,4 +1,4 @@
-"""What a child's reply means for the step that asked: a refusal of the input, or a failure with its fault."""
+"""What a child's reply means for the step that asked: a refusal of the input, or a failure and who caused it."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ _STEPS: dict[str, LoweringStep] = {
 
 
 def refusal(reply: Refused) -> WarpwrightError:
-    """The error that the child raised, in this process; its class where it is one of the domain's."""
+    """The error that the child raised, as an exception of this process; the domain's own class if it is one."""
     kind = _CLASSES.get(reply.error, WarpwrightError)
     return kind(reply.message, code=reply.code, place=reply.place)
 
@@ -63,10 +63,10 @@ def failed(reply: Reply, step: str) -> StepFailed:
 
 
 def code_of(outcome: Outcome, details: Sequence[str]) -> str:
-    """A stable code: the finest word that is known, else the outcome's own."""
+    """A stable code: the most specific one that is known, else the outcome's own."""
     return (details[0] if details else outcome.value).lower().replace("_", "-").replace(" ", "-")
 
 
 def trace() -> str:
-    """What a child is told of the trace: the current span in W3C form, else the trace id that this thread's logs carry."""
+    """The trace to pass to a child: the current span in W3C form, else the trace id that this thread's logs carry."""
     return telemetry.traceparent() or str(get_contextvars().get("trace", ""))

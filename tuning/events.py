@@ -10,7 +10,7 @@ __all__ = ["CandidateEnded", "Event", "Phase", "PhaseEntered", "Proposed", "Step
 
 
 class Phase(StrEnum):
-    """What a running tuning is busy with; the running states of a job."""
+    """What a running tuning is doing; the running states of a job."""
 
     SOLVING = "solving"
     BUILDING = "building"
@@ -19,7 +19,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PhaseEntered:
-    """The tuning goes into another phase."""
+    """The tuning enters another phase."""
 
     phase: Phase
     kind: Literal["phase"] = "phase"
@@ -35,7 +35,7 @@ class VariantRead:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """The solver is done: so many candidates will be tried (baselines included), so many structures are impossible."""
+    """The solver has finished: how many candidates will be tried (baselines included), and how many structures are impossible."""
 
     total: int
     rejected: int
@@ -53,7 +53,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class CandidateEnded:
-    """A candidate reached its end (it may come a second time, when a built candidate was measured later)."""
+    """A candidate has ended (possibly a second time, if a built candidate was measured later)."""
 
     candidate: CandidateRecord
     done: int

@@ -1,6 +1,6 @@
 """The orchestration: read, propose, verify, materialize, compile, measure, rank. No database, no HTTP, no clock but a budget.
 
-Everything that was verified and nothing else is lowered. A candidate that fails is a record with a reason; only a fault
+Only verified schedules are lowered. A candidate that fails is a record with a reason; only a failure
 of the whole tuning (no variant readable) ends it without an answer.
 """
 
@@ -46,12 +46,12 @@ __all__ = ["tune", "with_measurement"]
 
 _READ_SECONDS = 60.0
 MEASURE_SHARE = 0.35
-"""Share of the wall time that building leaves to measuring where a device is at hand: a binary nobody timed is no answer."""
+"""Share of the wall time that building leaves to measuring if a device is available: a binary without a time is no answer."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """State of one tuning: what is fixed, and what has ended so far."""
+    """State of one tuning: its inputs, and what has ended so far."""
 
     request: TuneRequest
     toolchain: Toolchain
@@ -73,7 +73,7 @@ class _Run:
         return self.stop.is_raised()
 
     def building_is_over(self) -> bool:
-        """Whether the rest of the time is kept for measuring what was built."""
+        """Whether the remaining time is reserved for measuring what was built."""
         return self.over() or time.monotonic() >= self.build_until
 
     def ended(self, record: CandidateRecord) -> None:
@@ -90,15 +90,15 @@ def tune(
     known: Callable[[str], CandidateRecord | None] | None = None,
     parallel: int = 1,
 ) -> TuneResult:
-    """Tune one kernel or family.
+    """Tune one kernel or kernel family.
 
     Args:
-        request: what to tune, for what, and how long.
+        request: what to tune, for which device, and how long.
         events: called from this thread only, in order, before the function goes on; a candidate's event carries its
-            complete record, so that whoever listens can commit it at once.
+            complete record, so that the listener can commit it at once.
         toolchain: what does the work.
-        stop: raised from outside to end early; the answer is then partial.
-        known: gives the record of a candidate that need not be built again (an earlier attempt's, or another job's).
+        stop: set from outside to end early; the answer is then partial.
+        known: returns the record of a candidate that need not be built again (from an earlier attempt, or another job).
         parallel: candidates that are built at the same time.
 
     Raises:
@@ -134,7 +134,7 @@ def tune(
         run.total += len(more)
         run.emit(Proposed(total=run.total, rejected=len(proposals.rejected)))
         _build_all(run, more, known or _nothing_known, parallel)
-    # Asked again: a worker with the device may have come while the candidates were built.
+    # Asked again: a worker with the device may have started while the candidates were built.
     if measures or (request.measure and toolchain.measures(request.profile)):
         _measure_all(run, kernels)
         _confirm(run, SizeChecks(request, toolchain, run.patience, parallel))
@@ -187,7 +187,7 @@ def _propose(run: _Run, kernels: Mapping[int, KernelRead]) -> Proposals:
     try:
         return run.toolchain.propose(kernels, run.request, run.patience(run.request.budget.solve_seconds))
     except StepFailed as error:
-        # Out of time is an honest "unknown"; what is nobody's budget is for the caller to retry.
+        # Out of time is an honest "unknown"; any other failure is for the caller to retry.
         if error.outcome not in (Outcome.TIMED_OUT, Outcome.SKIPPED):
             raise
         return Proposals((), unknown=error.failure.message)
@@ -245,15 +245,15 @@ def _measure_all(run: _Run, kernels: Mapping[int, KernelRead]) -> None:
     except StepFailed as error:
         if error.outcome not in (Outcome.TIMED_OUT, Outcome.SKIPPED):
             raise
-        # The session was cut by the deadline or by a stop: what it had measured stands, the rest stays compiled.
+        # The deadline or a stop ended the session: what it measured counts, the rest stays compiled.
         run.cut = True
 
 
 def _to_measure(records: Sequence[CandidateRecord]) -> list[CandidateRecord]:
-    """Who takes part in a session: all that are built and have no time yet.
+    """Who takes part in a session: all candidates that are built and have no time yet.
 
-    Beside them, of those that an earlier attempt or another job has measured: the compiler's own choices, of which one is the
-    reference that outputs are held against, and the fastest. Times of two sessions do not compare.
+    Besides them, of those that an earlier attempt or another job has measured: the compiler's own choices, of which one is the
+    reference for outputs, and the fastest. Times of two sessions cannot be compared.
     """
     fresh = [r for r in records if r.outcome is Outcome.COMPILED and not r.not_honoured]
     if not fresh:
@@ -265,14 +265,14 @@ def _to_measure(records: Sequence[CandidateRecord]) -> list[CandidateRecord]:
 
 
 def _confirm(run: _Run, checks: SizeChecks) -> None:
-    """Check who would win at the kernel's other sizes, and who comes next when that one fails there."""
+    """Check the presumptive winner at the kernel's other sizes, and the next one if it fails there."""
     while (best := best_of(tuple(run.records.values()))) is not None and checks.pending(best) and not run.over():
         run.emit(StepStarted(best.id, Step.MEASURE))
         run.ended(checks.confirmed(best, tuple(run.records.values())))
 
 
 def _note(run: _Run, best: CandidateRecord | None) -> str:
-    """What the answer rests on; a measured one says so when it was to be checked at other sizes and was not."""
+    """What the answer is based on; says so if a measured one should have been checked at other sizes and was not."""
     note = note_of(best)
     if best is None or best.measured_ns is None or best.kind is CandidateKind.UNSPECIALIZED:
         return note
@@ -282,13 +282,13 @@ def _note(run: _Run, best: CandidateRecord | None) -> str:
 
 
 def with_measurement(record: CandidateRecord, outcome: Measurement | StepFailed) -> CandidateRecord:
-    """The record with what measuring gave: a time, or the reason why there is none."""
+    """The record with the result of measuring: a time, or the reason why there is none."""
     if isinstance(outcome, StepFailed):
         return replace(
             record, outcome=outcome.outcome, failure=outcome.failure, measured_ns=None, measurement=outcome.report
         )
     if not (isfinite(outcome.nanoseconds) and outcome.nanoseconds > 0):
-        # NaN compares with nothing: sorted among times it could come first.
+        # NaN is not ordered: sorted among times it could come first.
         failure = Failure("time-not-finite", f"the measured time was {outcome.nanoseconds} ns")
         return replace(record, outcome=Outcome.INFRASTRUCTURE, failure=failure, measurement=outcome.record)
     return replace(

@@ -1,4 +1,4 @@
-"""The best answer so far of a task that may be killed: the child writes it, whoever killed the child reads it."""
+"""The best answer so far of a task that may be killed: the child writes it, and whoever killed the child reads it."""
 
 import json
 import os
@@ -12,7 +12,7 @@ _NAME = "best.json"
 
 
 def keep(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-    """Leave an answer in the task's output folder; nothing where it has none. A kill at any moment leaves a whole one."""
+    """Write an answer to the task's output folder, if it has one. A kill at any moment leaves a complete file."""
     if "output" not in payload:
         return
     path = Path(payload["output"], _NAME)
@@ -22,7 +22,7 @@ def keep(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
 
 
 def kept(files: Mapping[str, bytes]) -> dict[str, Any] | None:
-    """The answer that a task left, None when it left none."""
+    """The answer that a task left, or None."""
     if _NAME not in files:
         return None
     answer: dict[str, Any] = json.loads(files[_NAME])

@@ -1,4 +1,4 @@
-"""What a tuning builds: the compiler's own choices as yardstick and reference, and what the solver proposes."""
+"""The candidates of a tuning: the compiler's own choices as yardstick and reference, and the solver's proposals."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -42,7 +42,7 @@ def baselines(
     """The compiler's own choices for one variant."""
     family = request.profile.family
     kernel = kernels.get(variant)
-    # A kernel that no schedule can express has no graph and no structural hash here: its text stands for it.
+    # A kernel that no schedule can express has no graph and no structural hash: its text identifies it.
     ir = request.variants[variant].ir
     return tuple(
         Plan(
@@ -61,8 +61,8 @@ def next_yardstick(
 ) -> int | None:
     """The variant whose baselines are built because those of the user's default do not fit the device; None if they do.
 
-    Without an unspecialised build there is no reference, so nothing could be measured. Variants that our schedules could be
-    built for come first.
+    Without an unspecialised build there is no reference, so nothing could be measured. Variants that have built schedules
+    come first.
     """
     references = [r for r in records if r.kind is CandidateKind.UNSPECIALIZED]
     unfit = [r for r in references if r.outcome in (Outcome.OVER_RESOURCE, Outcome.COMPILE_FAILED)]

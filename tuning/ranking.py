@@ -1,4 +1,4 @@
-"""Which candidate wins. Only a measured one is ever the fastest; without a device the forecast orders what was built."""
+"""Which candidate wins. Only a measured one is called the fastest; without a device the forecast orders what was built."""
 
 from collections.abc import Sequence
 
@@ -23,15 +23,15 @@ def _key(record: CandidateRecord) -> tuple[float, float, int, str]:
 def ranked(records: Sequence[CandidateRecord]) -> tuple[CandidateRecord, ...]:
     """Usable candidates, best first: measured by time, then built by forecast, then solved by forecast.
 
-    Ties are broken by kind and id, so that twenty runs over equal times name one winner.
+    Ties are broken by kind and id, so that every run over equal times names the same winner.
     """
     return tuple(sorted((r for r in records if r.outcome in _CLASS_ORDER and not r.not_honoured), key=_key))
 
 
 def best_of(records: Sequence[CandidateRecord]) -> CandidateRecord | None:
-    """The winner, or None when nothing usable is there.
+    """The winner, or None if no candidate is usable.
 
-    Once something was measured, an unmeasured candidate never wins, whatever its forecast says.
+    Once something was measured, an unmeasured candidate never wins, whatever its forecast.
     """
     usable = ranked(records)
     return usable[0] if usable else None
@@ -55,11 +55,11 @@ def tied_with_best(records: Sequence[CandidateRecord]) -> tuple[str, ...]:
 
 
 LOWERED_SOURCES = ("ascend_source", "cuda_source")
-"""Products that show a lowering, where no compiler for the target was at hand."""
+"""Products that show that a candidate was lowered although no compiler for the target was available."""
 
 
 def note_of(best: CandidateRecord | None) -> str:
-    """What the answer rests on, in the words shown to users."""
+    """What the answer is based on, as shown to users."""
     if best is None:
         return "nothing usable"
     if best.outcome is Outcome.MEASURED:

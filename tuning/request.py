@@ -13,7 +13,7 @@ __all__ = ["Effort", "Size", "TuneBudget", "TuneRequest", "Variant"]
 
 
 class Effort(StrEnum):
-    """Named budgets, for people who do not want to choose numbers."""
+    """Named budgets, for users who do not want to choose numbers."""
 
     QUICK = "quick"
     NORMAL = "normal"
@@ -24,9 +24,9 @@ class Effort(StrEnum):
 class TuneBudget:
     """How much a tuning may spend.
 
-    ``candidates`` counts proposed schedules; the compiler's own choices (baselines) come on top of it. ``work_limit``
+    ``candidates`` counts proposed schedules; the compiler's own choices (baselines) are extra. ``work_limit``
     is the deterministic limit of one solve in the engine's own units, so that the same request gives the same answer;
-    ``wall_seconds`` bounds the whole job and is the backstop.
+    ``wall_seconds`` bounds the whole job.
     """
 
     candidates: int = 8
@@ -59,7 +59,7 @@ _PRESETS = {
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A variant at another size, such as fewer blocks than multiprocessors or a ragged tail. ``name`` is for people."""
+    """A variant at another size, such as fewer blocks than multiprocessors or a ragged tail. ``name`` is shown to people."""
 
     name: str
     ir: str
@@ -67,9 +67,9 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One member of a family: the parameters it was made with and its IR (``tvm.ir.save_json`` text of a PrimFunc).
+    """One member of a kernel family: the parameters it was made with and its IR (``tvm.ir.save_json`` text of a PrimFunc).
 
-    ``sizes`` are where a winner of this variant is checked before it is delivered; sizes of one name belong together.
+    A winner of this variant is checked at ``sizes`` before it is delivered; sizes with the same name belong together.
     """
 
     ir: str
@@ -79,7 +79,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class TuneRequest:
-    """One tuning. A single kernel is a family of one variant; the first variant is the user's default."""
+    """One tuning. A single kernel is a kernel family of one variant; the first variant is the user's default."""
 
     name: str
     variants: tuple[Variant, ...]
@@ -89,6 +89,6 @@ class TuneRequest:
     seed: int = 0
     budget: TuneBudget = field(default_factory=TuneBudget)
     build_options: tuple[BuildOption, ...] = ()
-    """Change how kernels round; they hold for every build of this tuning, the reference's included."""
+    """Options that change how kernels round; they apply to every build of this tuning, including the reference."""
     measure: bool = True
-    """Time the candidates when a device of this profile is at hand; False compiles only."""
+    """Time the candidates if a device of this profile is available; False compiles only."""

@@ -1,4 +1,4 @@
-"""What a tuning gives back: every candidate as it ended, the best one, and in plain words what was not done."""
+"""The result of a tuning: every candidate with its outcome, the best one, and what was not done."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class CandidateKind(StrEnum):
-    """Who chose the schedule: our solver, or TileLang itself in one of its three ways (the baselines)."""
+    """Who chose the schedule: Warpwright's solver, or TileLang itself in one of its three ways (the baselines)."""
 
     SCHEDULED = "scheduled"
     DEFAULT = "default"
@@ -40,9 +40,9 @@ class Outcome(StrEnum):
 
     MEASURED = "measured"
     COMPILED = "compiled"
-    """Built and read back, and not timed: no device of this profile was at hand."""
+    """Built and read back, but not timed: no device of this profile was available."""
     SOLVED = "solved"
-    """Verified, and not built: no compiler for the target was at hand, or only a schedule was asked for."""
+    """Verified, but not built: no compiler for the target was available, or only a schedule was requested."""
     REFUSED = "refused"
     """The independent verifier refused it; it was never lowered."""
     NOT_HONOURED = "not_honoured"
@@ -56,9 +56,9 @@ class Outcome(StrEnum):
     DEVICE_LOST = "device_lost"
     NOT_APPLICABLE = "not_applicable"
     CONTENDED = "contended"
-    """The device was not ours alone while it was timed; such a time never wins and is never cached."""
+    """Another process used the device while it was timed; such a time never wins and is never cached."""
     INFRASTRUCTURE = "infrastructure"
-    """Our own fault or the machine's (child killed for memory, protocol broken): says nothing about the candidate."""
+    """A failure of Warpwright or the machine (child killed for memory, protocol broken): says nothing about the candidate."""
     SKIPPED = "skipped"
     """The budget ended or the job was cancelled before it was built."""
 
@@ -79,14 +79,14 @@ class Ending(StrEnum):
     INFEASIBLE = "infeasible"
     """Proven: no legal schedule under these pins on this device; ``rejected`` has the families and numbers."""
     NOT_APPLICABLE = "not_applicable"
-    """The kernel is outside what a schedule can express; the baselines stand."""
+    """No schedule can express the kernel; the baselines are the answer."""
     UNKNOWN = "unknown"
     """The solver's budget ended before it found or excluded a schedule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why something did not work: a stable code, words for a person, the place, and the tail of a log."""
+    """Why something failed: a stable code, a message, the place, and the end of a log."""
 
     code: str
     message: str
@@ -96,7 +96,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Bytes that a candidate left: ``tilelang_source``, ``cuda_source``, ``ir``, ``binary``, ``ascend_source``, ..."""
+    """Bytes that a candidate produced: ``tilelang_source``, ``cuda_source``, ``ir``, ``binary``, ``ascend_source``, ..."""
 
     name: str
     media_type: str
@@ -105,7 +105,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRecord:
-    """One candidate at its end.
+    """One candidate and its outcome.
 
     ``id`` is a digest of variant, kind and schedule: the same candidate has the same id in every attempt and every job
     of the same kernel. Times are nanoseconds of one launch; ``forecast_ns`` is the simulator's, ``measured_ns`` the
@@ -135,13 +135,13 @@ class CandidateRecord:
 
     @property
     def built(self) -> bool:
-        """Whether a binary (or source, for targets without a compiler) that honours the plan came out."""
+        """Whether there is a binary (or source, for targets without a compiler) that honours the plan."""
         return self.outcome in (Outcome.MEASURED, Outcome.COMPILED)
 
 
 @dataclass(frozen=True, slots=True)
 class VariantReport:
-    """What became of one variant: its kernel's identity, or the reason why it was refused."""
+    """The outcome of one variant: its kernel's identity, or the reason why it was refused."""
 
     variant: int
     params: Mapping[str, JsonValue]
@@ -163,7 +163,7 @@ class RejectedStructure:
 class TuneResult:
     """The answer. ``best`` is the winner's id: the fastest measured, else the best forecast among the built.
 
-    ``partial`` says that the job was stopped (cancel or budget) and the answer is what was known then.
+    ``partial`` says that the job was stopped (cancel or budget) and the answer is the best known by then.
     """
 
     ending: Ending
@@ -178,7 +178,7 @@ class TuneResult:
     failure: Failure | None = None
 
     def candidate(self, candidate_id: str) -> CandidateRecord:
-        """The candidate with this id; KeyError when there is none."""
+        """The candidate with this id; KeyError if there is none."""
         for candidate in self.candidates:
             if candidate.id == candidate_id:
                 return candidate

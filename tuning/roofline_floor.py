@@ -1,15 +1,15 @@
-"""The roofline floor: a time below it was not measured right, whatever the clock said."""
+"""The roofline floor: a time below it cannot be right."""
 
 from warpwright.solver.domain import HardwareProfile, KernelGraph
 
 __all__ = ["floor_ns"]
 
 MARGIN = 0.8
-"""Of the floor: boost clocks and bandwidths of real boards exceed their data sheets by some percent."""
+"""Tolerance of the floor: boost clocks and bandwidths of real boards exceed their data sheets by a few percent."""
 
 
 def floor_ns(graph: KernelGraph, profile: HardwareProfile) -> float:
-    """Nanoseconds that no launch can beat on this device; 0 when the graph or the profile does not say enough.
+    """Nanoseconds that no launch can beat on this device; 0 if the graph or the profile does not say enough.
 
     Memory: every tensor moved once at the profile's bandwidth (the protocol flushes the L2 cache before each run). Compute:
     all floating-point operations at the fastest tensor-core rate that the profile knows for any type.

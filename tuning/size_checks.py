@@ -1,4 +1,4 @@
-"""Who would win is checked at the kernel's other sizes before it is delivered.
+"""The presumptive winner is checked at the kernel's other sizes before it is delivered.
 
 A schedule may be right in one shape of waves only: with a full last wave, or with more blocks than multiprocessors. Only who
 would win is built again for the other sizes: most candidates never win, and a build takes longer than measuring them all.
@@ -19,7 +19,7 @@ from warpwright.tuning.toolchain import Built, BuiltCandidate, BuiltSize, Measur
 __all__ = ["NOT_BUILT", "NOT_CHECKED", "RIGHT", "SizeChecks", "size_entries"]
 
 RIGHT, NOT_BUILT, NOT_CHECKED = "right", "not_built", "not_checked"
-"""How a size ended for a candidate that may still win: right there, no build of the schedule there, or no check was had."""
+"""Outcomes of a size that let a candidate win: correct, the schedule has no build at this size, or it was not checked."""
 
 READ_SECONDS = 60.0
 OWN_FAULTS = frozenset({Outcome.WRONG_RESULT, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.LAUNCH_FAILED})
@@ -27,7 +27,7 @@ NOBODYS_FAULTS = frozenset({Outcome.INFRASTRUCTURE, Outcome.SKIPPED, Outcome.DEV
 
 
 def size_entries(record: CandidateRecord) -> list[dict[str, Any]]:
-    """What a record says of other sizes: name, digest of the IR, outcome, message, waves; empty when it was never asked."""
+    """A record's results at other sizes: name, digest of the IR, outcome, message, waves; empty if it was not checked."""
     found = record.measurement.get("sizes")
     return [dict(entry) for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
@@ -42,14 +42,14 @@ class SizeChecks:
     parallel: int
 
     def pending(self, record: CandidateRecord) -> bool:
-        """Whether a measured record has to be checked first. The reference itself has nothing to be held against."""
+        """Whether a measured record must be checked first. The reference itself has nothing to be compared with."""
         wanted = [digest_text(size.ir) for size in self.request.variants[record.variant].sizes]
         if record.outcome is not Outcome.MEASURED or record.kind is CandidateKind.UNSPECIALIZED:
             return False
         return wanted != [entry["ir"] for entry in size_entries(record)]
 
     def confirmed(self, record: CandidateRecord, records: Iterable[CandidateRecord]) -> CandidateRecord:
-        """The record with what became of it at every size: still measured, or with the fault that it showed there."""
+        """The record with its outcome at every size: still measured, or with the failure that it showed."""
         reference = next((r for r in records if r.kind is CandidateKind.UNSPECIALIZED and r.built), None)
         sizes = self.request.variants[record.variant].sizes
         if reference is None:
@@ -68,7 +68,10 @@ class SizeChecks:
             )
         verdict = (RIGHT, "")
         if outcome is None or (isinstance(outcome, StepFailed) and outcome.outcome is not Outcome.CONTENDED):
-            verdict = (NOT_CHECKED, outcome.failure.message if outcome is not None else "the session ended before it")
+            verdict = (
+                NOT_CHECKED,
+                outcome.failure.message if outcome is not None else "the session ended before this check",
+            )
         ends = [verdict if isinstance(build, BuiltSize) else (NOT_BUILT, build) for build in builds]
         return self._with(record, sizes, ends, _waves(outcome))
 
@@ -97,7 +100,7 @@ class SizeChecks:
     def _build_all(
         self, record: CandidateRecord, reference: CandidateRecord, sizes: Sequence[Size]
     ) -> list[BuiltSize | str]:
-        """Candidate and reference of every size, or why there is none."""
+        """Candidate and reference at every size, or the reason why there is none."""
         plain = {size.name: size.ir for size in self.request.variants[reference.variant].sizes}
         with ThreadPoolExecutor(max_workers=self.parallel, thread_name_prefix="sizes") as pool:
             jobs = [
@@ -116,15 +119,15 @@ class SizeChecks:
         ]
 
     def _build(self, ir: str, kind: CandidateKind, schedule: Schedule | None) -> Built | str:
-        """One build, or why there is none; StepFailed when that says nothing about the schedule."""
+        """One build, or the reason why there is none; StepFailed if the reason is not the schedule."""
         if not ir:
-            return "the reference's variant has no size of this name"
+            return "the reference's variant has no size with this name"
         profile, seconds = self.request.profile, self.request.budget.compile_seconds
         try:
             if schedule is not None:
                 kernel = self.toolchain.read(ir, profile, self.patience(READ_SECONDS))
                 if broken := self.toolchain.verify(kernel, profile, schedule):
-                    return f"the schedule is illegal there: {broken[0].family}: {broken[0].message}"
+                    return f"the schedule is illegal at this size: {broken[0].family}: {broken[0].message}"
                 ir = self.toolchain.materialize(ir, schedule, profile, self.patience(seconds)).ir
             built = self.toolchain.compile(
                 ir, kind, schedule, profile, self.patience(seconds), self.request.build_options
@@ -144,7 +147,7 @@ class SizeChecks:
     def _check(
         self, record: CandidateRecord, reference: CandidateRecord, sizes: Sequence[BuiltSize]
     ) -> Measurement | StepFailed | None:
-        """What a session of the two alone says: the first fault, else the last word; None when it never came to it."""
+        """The result of a session with only the two: the first failure, else the last outcome; None if there was no check."""
         candidates = [_candidate(reference, ()), _candidate(record, tuple(sizes))]
         irs = [variant.ir for variant in self.request.variants]
         patience = self.patience(self.request.budget.measure_seconds * (1 + len(sizes)))

@@ -1,7 +1,7 @@
 """The solver's tasks. Run in children only: importing this module imports a constraint engine.
 
 A solve may ignore every limit that its engine offers (native code, lost timeouts), so it runs where it can be killed. With an
-``output`` folder in its payload it leaves the best answer so far there, whole at every moment
+``output`` folder in its payload it keeps the best answer so far there, complete at every moment
 (:mod:`warpwright.tuning.partial_answer`).
 """
 
@@ -22,11 +22,11 @@ __all__ = ["explain_warp", "propose_warp", "solve_warp"]
 
 
 def propose_warp(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``propose.warp``: structurally different verified schedules of a family, best forecast first.
+    """Task ``propose.warp``: structurally different verified schedules of a kernel family, best forecast first.
 
     Keys: ``kernels`` (list of ``variant``, ``params``, ``graph``), ``profile``, ``pins``, ``count``, ``engine``, ``seed``,
     ``work_limit``, ``wall_seconds``. Returns ``schedules``, ``rejected`` (proven impossible) and ``unknown`` (why the search
-    was not exhaustive where nothing was found).
+    was not exhaustive if nothing was found).
     """
     kernels = payload["kernels"]
     numbers = [int(kernel["variant"]) for kernel in kernels]

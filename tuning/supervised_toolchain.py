@@ -61,7 +61,9 @@ from warpwright.tuning.toolchain import (
 __all__ = ["ChildToolchain", "proposals_of"]
 
 VERIFICATION = "reference-unspecialized/1"
-"""How right is checked: outputs poisoned, fresh inputs, the same IR without specialisation as reference, before and after."""
+"""How correctness is checked: poisoned outputs, fresh inputs, the same IR without specialisation as reference,
+before and after.
+"""
 
 _BASELINES: dict[CandidateKind, BaselineKind] = {
     CandidateKind.DEFAULT: "default",
@@ -122,7 +124,7 @@ class ChildToolchain:
     def solve(
         self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, patience: Patience
     ) -> Verdict:
-        """Task ``solve.warp``; of a solve that was killed, the best verified schedule that it had."""
+        """Task ``solve.warp``; if the solve was killed, the best verified schedule that it had."""
         payload = {**_question(kernel, profile, pins, patience), **asdict(solving)}
         value, _ = self._best_of("solve.warp", payload, patience)
         verdict: Verdict = load(Verdict, value["verdict"])
@@ -185,7 +187,7 @@ class ChildToolchain:
         return _built(value, files, "cuda_source" if cuda else "ascend_source")
 
     def measures(self, profile: HardwareProfile) -> bool:
-        """Whether a device of this profile is in this machine."""
+        """Whether this machine has a device of this profile."""
         return self._devices.for_profile(profile) is not None
 
     def measure(
@@ -199,7 +201,7 @@ class ChildToolchain:
             yield from self._devices.session(device, candidates, Path(folder), patience)
 
     def available(self) -> bool:
-        """Whether the engine can give tasks out."""
+        """Whether the task runner can send out tasks."""
         return self._engine.available()
 
     def close(self) -> None:
@@ -213,16 +215,16 @@ class ChildToolchain:
         return _value(answer.reply, step)
 
     def _best_of(self, task: str, payload: dict[str, Any], patience: Patience) -> tuple[dict[str, Any], str]:
-        """A search's result, or what it had when it was ended, and how it ended (empty: by itself).
+        """A search's result, or the best that it had when it was stopped, and how it ended (empty: by itself).
 
         Raises:
-            WarpwrightError: the task refused its input. StepFailed: it was ended before it had anything.
+            WarpwrightError: the task refused its input. StepFailed: it was stopped before it had a result.
         """
         answer = self._solved(task, payload, patience)
         best = kept(answer.files)
         if best is None or isinstance(answer.reply, Returned | Refused):
             return _value(answer.reply, "solve"), ""
-        return best, f"the search was ended: {errors.failed(answer.reply, 'solve').failure.message}"
+        return best, f"the search was stopped: {errors.failed(answer.reply, 'solve').failure.message}"
 
     def _solved(self, task: str, payload: dict[str, Any], patience: Patience) -> TaskAnswer:
         """A solver's task; one whose child dies is asked again by other means."""
@@ -274,7 +276,7 @@ def _digest(schedule: Schedule) -> str:
 
 
 def proposals_of(value: Mapping[str, Any]) -> Proposals:
-    """The value of a task that proposes, as what the orchestration needs."""
+    """The value of a proposing task, as the orchestration needs it."""
     return Proposals(
         schedules=tuple(_proposed(document) for document in value["schedules"]),
         rejected=tuple(_rejected(document) for document in value.get("rejected", ())),
@@ -299,10 +301,10 @@ def _rejected(document: dict[str, Any]) -> RejectedStructure:
 
 
 def _built(document: dict[str, Any], files: dict[str, bytes], source_name: str) -> Built:
-    """A CompiledKernel document as what the orchestration needs.
+    """A CompiledKernel document as the orchestration needs it.
 
     Raises:
-        StepFailed: the outcome says that it must not be used; the report goes along.
+        StepFailed: the outcome says that it must not be used; the report is attached.
     """
     outcome = document["outcome"]
     source = document.get("source", "")
@@ -310,10 +312,10 @@ def _built(document: dict[str, Any], files: dict[str, bytes], source_name: str) 
     report = {key: value for key, value in document.items() if key not in ("source", "binary")}
     products = [Product(source_name, "text/x-cuda", source.encode())] if source else []
     if binary:
-        # By digest and not by path: the path is of the machine that built it.
+        # By digest, not by path: the path belongs to the machine that built it.
         data = next((data for data in files.values() if digest_bytes(data) == document["binary_digest"]), None)
         if data is None:
-            failure = Failure("binary-missing", "the build named a binary that did not come with it")
+            failure = Failure("binary-missing", "the build names a binary that was not returned with it")
             raise StepFailed(Outcome.INFRASTRUCTURE, failure, report=report)
         products.append(Product("binary", "application/x-sharedlib", data))
     kind = Outcome(outcome["kind"]) if outcome["kind"] in Outcome.__members__.values() else Outcome.INFRASTRUCTURE

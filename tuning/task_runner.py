@@ -1,4 +1,4 @@
-"""The task runner port: where one JSON task runs, on this machine or on another, and how its files come back."""
+"""The task runner port: where one JSON task runs, on this machine or on another, and how its files are returned."""
 
 import threading
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ class TaskAnswer:
 
 
 class TaskRunner(Protocol):
-    """Runs registered tasks. Thread-safe; blocks its caller; never raises for anything that a task or its process does.
+    """Runs registered tasks. Thread-safe; blocks its caller; nothing that a task or its process does raises here.
     What gives tasks out may be away for longer than it has patience: that is ``Outage``, and no task is to blame.
 
-    ``cancel`` ends the task and every process of it within a second. When ``output`` is true the engine gives the task a
+    ``cancel`` ends the task and all its processes within a second. If ``output`` is true, the runner gives the task a
     folder of its own under the payload's key ``output``, and returns what is in it; ``inputs`` are files that the task finds
     in the folder under its key ``input``. ``on_event`` is called from the caller's thread with what the task emits, at least
-    once: a task that is given out again begins anew.
+    once: a task that is sent out again begins anew.
     """
 
     def run(
@@ -45,15 +45,15 @@ class TaskRunner(Protocol):
         ...
 
     def offers(self, capability: str) -> bool:
-        """Whether tasks of a capability such as ``measure.h200`` would find a worker now."""
+        """Whether a worker would now take tasks of a capability such as ``measure.h200``."""
         ...
 
     def compilers(self, capability: str) -> str:
-        """The compilers behind a capability such as ``compile.cuda``; empty where they are this machine's, or unknown."""
+        """The compilers of a capability such as ``compile.cuda``; empty if they are this machine's, or unknown."""
         ...
 
     def available(self) -> bool:
-        """Whether tasks could be given out now; a worker for them may be missing all the same."""
+        """Whether tasks could be sent out now; there may still be no worker for them."""
         ...
 
     def close(self) -> None:

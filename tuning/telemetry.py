@@ -1,6 +1,6 @@
-"""Traces by OpenTelemetry: our spans go through its API alone, and ``OTEL_*`` variables say whether and where they are exported.
+"""Traces by OpenTelemetry: spans use only its API, and ``OTEL_*`` variables say whether and where they are exported.
 
-Without an exporter named there, or without the extra ``telemetry``, the API's own tracer that does nothing is all that runs.
+If they name no exporter, or without the extra ``telemetry``, the API's own no-op tracer is used.
 Between processes a trace travels as W3C ``traceparent``: in a job's row, in the headers of a Celery message, to a child.
 """
 
@@ -28,14 +28,14 @@ NAME = "warpwright"
 PLACE = re.compile(r"OTEL_EXPORTER_OTLP(_TRACES)?_ENDPOINT")
 DEFAULT_PROTOCOL = "http/protobuf"
 FLUSH_SECONDS = 2.0
-"""A collector that is away must not hold up the end of a process."""
+"""A collector that does not answer must not delay the end of a process."""
 _W3C = TraceContextTextMapPropagator()
 
 
 def configure(component: str) -> None:
-    """Export the spans of this process when the environment asks for it; what is wrong with that is logged, and no more.
+    """Export the spans of this process if the environment asks for it; problems are logged and nothing else.
 
-    A provider that is there already stays: ``opentelemetry-instrument`` or an application around us has made it.
+    An existing provider stays: ``opentelemetry-instrument`` or an enclosing application has made it.
 
     Args:
         component: the service's name in traces, unless ``OTEL_SERVICE_NAME`` or ``OTEL_RESOURCE_ATTRIBUTES`` has one.
@@ -54,7 +54,7 @@ def configure(component: str) -> None:
         provider = TracerProvider(resource=resource)
         for name in names:
             provider.add_span_processor(BatchSpanProcessor(_entry(name).load()()))
-    except Exception as error:  # noqa: BLE001 - whatever an exporter finds wrong, a service without traces beats none
+    except Exception as error:  # noqa: BLE001 - whatever the exporter's problem, a service without traces is better than no service
         hint = "pip install 'warpwright[telemetry]'" if isinstance(error, ImportError | LookupError) else ""
         log.warning("telemetry-off", exporters=names, error=str(error)[:300], hint=hint)
         return
@@ -62,9 +62,9 @@ def configure(component: str) -> None:
 
 
 def flush() -> None:
-    """Send what was recorded and not exported yet; before a process ends in a way that no ``atexit`` survives."""
+    """Send what was recorded but not exported yet; for a process that ends without running ``atexit``."""
     if (send := getattr(trace.get_tracer_provider(), "force_flush", None)) is not None:
-        # The SDK's own limit does not hold while an exporter tries again and again.
+        # The SDK's own limit does not apply while an exporter retries.
         sending = threading.Thread(target=send, name="telemetry-flush", daemon=True)
         sending.start()
         sending.join(FLUSH_SECONDS)
@@ -74,7 +74,7 @@ def flush() -> None:
 def span(
     name: str, *, kind: SpanKind = SpanKind.INTERNAL, parent: Mapping[str, str] | None = None, **attributes: str | int
 ) -> Iterator[Span]:
-    """A span around a block, current inside; ``parent`` is a carrier from another process, else the current span is it."""
+    """A span around a block, current inside; ``parent`` is a carrier from another process, otherwise the current span."""
     context = _W3C.extract(parent) if parent and parent.get("traceparent") else None
     told = {f"{NAME}.{key}": value for key, value in attributes.items()}
     tracer = trace.get_tracer(NAME, _own_version())
@@ -83,19 +83,19 @@ def span(
 
 
 def ended(opened: Span, reply: Reply) -> None:
-    """How the task of a span ended; a refusal and a cancellation are answers, not errors."""
+    """Records how the task of a span ended; a refusal and a cancellation are answers, not errors."""
     opened.set_attribute(f"{NAME}.reply", type(reply).__name__)
     if not isinstance(reply, Returned | Refused | Cancelled):
         opened.set_status(StatusCode.ERROR)
 
 
 def note(**attributes: str | int) -> None:
-    """Attributes of the current span, which may be one of FastAPI's."""
+    """Sets attributes of the current span, which may be one of FastAPI's."""
     trace.get_current_span().set_attributes({f"{NAME}.{key}": value for key, value in attributes.items()})
 
 
 def trace_id() -> str:
-    """The present trace's id as it stands in log lines, 32 hex digits; empty when nothing is traced."""
+    """The current trace's id as log lines show it, 32 hex digits; empty if nothing is traced."""
     context = trace.get_current_span().get_span_context()
     return trace.format_trace_id(context.trace_id) if context.is_valid else ""
 
@@ -107,7 +107,7 @@ def trace_id_in(traceparent: str) -> str:
 
 
 def carrier() -> dict[str, str]:
-    """Headers that let another process go on from the current span; empty when nothing is traced."""
+    """Headers that let another process continue the current span; empty if nothing is traced."""
     headers: dict[str, str] = {}
     _W3C.inject(headers)
     return headers
@@ -138,7 +138,7 @@ def _exporters() -> list[str]:
 
 
 def _entry(name: str) -> EntryPoint:
-    """The exporter of a standard name, by the entry points with which the SDK finds it too."""
+    """The exporter with a standard name, by the entry points that the SDK uses too."""
     if name == "otlp":
         protocol = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
         name = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}.get(protocol or DEFAULT_PROTOCOL, "otlp")

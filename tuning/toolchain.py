@@ -1,8 +1,8 @@
 """The port behind which everything slow, native or dangerous happens: reading IR, solving, lowering, compiling, timing.
 
 Every method blocks and may be called from any thread. Each takes a :class:`Patience`: the seconds it may last and the
-stop flag that ends it early; an adapter must return within about a second after the flag is raised, leaving no child
-behind. What goes wrong is a :class:`StepFailed` that says whose fault it is, never a bare exception of some library.
+stop flag that ends it early; an adapter must return within about a second after the flag is set, leaving no child
+behind. Failures are a :class:`StepFailed` that says who caused them, never a bare exception of some library.
 """
 
 import threading
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Stop:
-    """A flag that ends a tuning early, raised once by a cancellation, a deadline, a lost lease or a shutdown."""
+    """A flag that ends a tuning early, set once by a cancellation, a deadline, a lost lease or a shutdown."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -45,7 +45,7 @@ class Stop:
 
     @property
     def reason(self) -> str:
-        """Who raised the flag, empty while it is down."""
+        """Why the flag was set; empty while it is not."""
         return self._reason
 
     @property
@@ -54,7 +54,7 @@ class Stop:
         return self._event
 
     def raise_flag(self, reason: str) -> None:
-        """Raise the flag; the first reason stays."""
+        """Set the flag; the first reason stays."""
         if not self._event.is_set():
             self._reason = reason
             self._event.set()
@@ -79,7 +79,7 @@ class Patience:
 
 
 class StepFailed(Exception):
-    """A step ended without its product. ``outcome`` says whose fault it is, ``failure`` why."""
+    """A step ended without its product. ``outcome`` says who caused it, ``failure`` why."""
 
     def __init__(self, outcome: Outcome, failure: Failure, *, report: Mapping[str, JsonValue] | None = None) -> None:
         super().__init__(f"{outcome}: {failure.message}")
@@ -120,12 +120,12 @@ class ProposedSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """What the solver found. Nothing proposed and nothing unknown means infeasible, with the families in ``rejected``."""
+    """The solver's findings. Nothing proposed and nothing unknown means infeasible, with the families in ``rejected``."""
 
     schedules: tuple[ProposedSchedule, ...]
     rejected: tuple[RejectedStructure, ...] = ()
     unknown: str = ""
-    """Why the search was not exhaustive, empty when it was."""
+    """Why the search was not exhaustive; empty if it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Solving:
 
 @dataclass(frozen=True, slots=True)
 class Materialized:
-    """IR with a schedule in it, and what a person can paste."""
+    """IR with a schedule in it, and source to paste."""
 
     ir: str
     products: tuple[Product, ...] = ()
@@ -153,7 +153,7 @@ class Built:
     not_honoured: tuple[str, ...]
     products: tuple[Product, ...]
     binary: bool = True
-    """False when source is the last product, because no compiler for the target is at hand."""
+    """False if source is the last product, because no compiler for the target is available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,21 +175,21 @@ class BuiltCandidate:
     report: Mapping[str, JsonValue]
     products: tuple[Product, ...]
     floor_ns: float = 0.0
-    """No launch can be faster (roofline of the profile), 0 when it is not known."""
+    """No launch can be faster (roofline of the profile); 0 if it is not known."""
     sizes: tuple[BuiltSize, ...] = ()
-    """Where it is checked too before it is timed."""
+    """Other sizes at which it is checked before it is timed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Time of one launch, and everything the protocol recorded beside it."""
+    """Time of one launch, and everything else that the protocol recorded."""
 
     nanoseconds: float
     record: Mapping[str, JsonValue]
 
 
 class Toolchain(Protocol):
-    """Everything between IR and a time. See the module's docstring for what all methods share."""
+    """All steps between IR and a time. See the module's docstring for what all methods share."""
 
     def identity(self, profile: HardwareProfile) -> Identity:
         """Names and versions of what would build and measure for this device."""
@@ -225,7 +225,7 @@ class Toolchain(Protocol):
         ...
 
     def forecast(self, kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile) -> float | None:
-        """Forecast in nanoseconds of a baseline, None when the simulator has no opinion."""
+        """Forecast in nanoseconds of a baseline; None if there is no forecast."""
         ...
 
     def verify(self, kernel: KernelRead, profile: HardwareProfile, schedule: Schedule) -> tuple[Violation, ...]:
@@ -262,9 +262,9 @@ class Toolchain(Protocol):
         ...
 
     def available(self) -> bool:
-        """Whether steps could be run now; False while what gives them out is away."""
+        """Whether steps could be run now; False while the task runner cannot send them out."""
         ...
 
     def close(self) -> None:
-        """End all children; nothing is called afterwards."""
+        """End all children; no method is called afterwards."""
         ...

@@ -1,4 +1,4 @@
-"""What our verifier says of the compiler's own choice: where it refuses a kernel that runs, a rule is too strict."""
+"""The verifier's verdict on the compiler's own choice: if it refuses a kernel that runs, a rule is too strict."""
 
 from dataclasses import asdict, replace
 
@@ -22,7 +22,7 @@ def judged(
 ) -> CandidateRecord:
     """A baseline's record with the verifier's verdict on its schedule, as far as that is known from the compiler's sources.
 
-    Others, and baselines without roles, come back as they are. A kernel that our rules do not cover has no verdict.
+    Other records, and baselines without roles, are returned unchanged. A kernel that the rules do not cover has no verdict.
     """
     kind = next((each for each in BASELINES if each == record.kind.value), None)
     if kind is None or kernel is None or record.kind is CandidateKind.SCHEDULED:

@@ -1,4 +1,4 @@
-"""A policy that shares the memory of a whole kernel out over its scopes while TileLang asks for them."""
+"""A policy that divides the memory of a whole kernel among its scopes while TileLang asks for them."""
 
 from dataclasses import dataclass, field
 

@@ -1,6 +1,7 @@
 """An Ascend kernel as a KernelGraph: tasks with their pipes and HBM ports, loops, dependences, and the closed scheduler calls.
 
-Plain Python: it joins what the lowering showed (:mod:`warpwright.lowering.ascend.layout`) with the calls that AutoSchedule made.
+Plain Python: it joins what the lowering recorded (:mod:`warpwright.lowering.ascend.layout`) with the calls that
+AutoSchedule made.
 """
 
 from collections.abc import Mapping, Sequence
@@ -186,7 +187,7 @@ def _scope(unit: Unit, loop: LoopNode, parent: str) -> Scope:
 
 
 def _dependences(asked: Asked, layout: Layout) -> list[Dependence]:
-    """The call's dependences by name; a version-dependent distance is given as what its chosen count makes it."""
+    """The call's dependences by name; a distance that depends on versions has the value for the chosen count."""
     units = {unit.id: unit for unit in _all_units(layout.units)}
     found: dict[tuple[str, str, str, int], Dependence] = {}
     for row in asked.problem.data_deps:
@@ -208,7 +209,7 @@ def _all_units(units: list[Unit]) -> list[Unit]:
 
 
 def _common(source: Unit, target: Unit) -> str:
-    """A storage that one of the two writes and both touch."""
+    """A storage that both access and at least one writes."""
     for name in source.writes:
         if name in target.reads or name in target.writes:
             return name

@@ -1,4 +1,5 @@
-"""One Ascend kernel from IR to schedule, certificate and Ascend C: lower with our answers, check the whole, again if it must be.
+"""One Ascend kernel from IR to schedule, certificate and Ascend C: lower with the solver's answers, check the whole,
+repeat if needed.
 
 Child processes only. The first lowering gives every scope its optimum under TileLang's own limits. Where the kernel as a whole
 then overflows a memory, a second lowering plans each scope within what the others leave.
@@ -50,7 +51,7 @@ SIMT_BYTES = 221_184
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A lowered kernel with its plan; ``warnings`` are for the user, once a storage."""
+    """A lowered kernel with its plan; ``warnings`` are for the user, one per storage."""
 
     watched: Watched
     graph: KernelGraph
@@ -61,10 +62,10 @@ class Planned:
 
 
 def pinned(function: Any, pins: Pins) -> tuple[Any, Pins]:
-    """The function annotated with the source's own pins and the request's on top, and those pins.
+    """The function annotated with the source's own pins, overridden by the request's, and those pins.
 
     Raises:
-        PinError: a wrong form, an unknown buffer, a ring by hand that is too small.
+        PinError: a wrong form, an unknown buffer, a manual ring that is too small.
     """
     merged = checked_pins(merged_pins(read_pins(function), pins), storage_shapes(function))
     function = with_pins(function, merged)
@@ -135,7 +136,7 @@ def schedule_pins(schedule: BufferSchedule) -> Pins:
 
 def _check_family(profile: HardwareProfile) -> None:
     if profile.family is not TargetFamily.ASCEND:
-        raise PinError(f"profile {profile.name!r} is no Ascend profile", code="profile-family", place=profile.name)
+        raise PinError(f"profile {profile.name!r} is not an Ascend profile", code="profile-family", place=profile.name)
 
 
 def _lowered(
@@ -163,7 +164,7 @@ def _lowered(
 
 
 def _less_bytes(profile: HardwareProfile) -> dict[str, int]:
-    """Bytes that the profile has less than TileLang assumes; more is of no use, since TileLang's limit stays."""
+    """How many bytes fewer the profile has than TileLang assumes; more bytes do not help, because TileLang's limit stays."""
     found = {}
     for memory, assumed in TILELANG_BYTES.items():
         usable = kernel_capacity.limit_of(profile, memory, simt=False)
@@ -172,7 +173,7 @@ def _less_bytes(profile: HardwareProfile) -> dict[str, int]:
 
 
 def _overflows(planned: Planned, profile: HardwareProfile) -> tuple[Conflict, ...]:
-    """Memories that the kernel overflows: by the rule over all buffers, or by the arenas that TileLang really merged."""
+    """Memories that the kernel overflows: by the rule over all buffers, or by the arenas that TileLang merged."""
     versions = {buffer.buffer: buffer.versions for buffer in planned.schedule.buffers}
     unlimited = planned.schedule.unlimited_memories
     found = list(kernel_capacity.overflows(planned.graph, profile, versions, unlimited))
@@ -180,7 +181,7 @@ def _overflows(planned: Planned, profile: HardwareProfile) -> tuple[Conflict, ..
         memory = Memory("ub" if scope == "shared" else scope.removeprefix("shared."))
         limit = kernel_capacity.limit_of(profile, memory, simt=planned.graph.simt)
         if used > limit and scope not in unlimited and all(c.place != memory.value for c in found):
-            text = f"{memory.value}: TileLang merges its buffers into {used} bytes, {limit} are there"
+            text = f"{memory.value}: TileLang merges its buffers into {used} bytes, of {limit} available"
             found.append(kernel_capacity.conflict_of(memory, text, used, limit))
     return tuple(found)
 
@@ -190,19 +191,19 @@ def _joined(conflicts: tuple[Conflict, ...]) -> str:
 
 
 def _freed(graph: KernelGraph, profile: HardwareProfile, schedule: BufferSchedule) -> tuple[str, ...]:
-    """A warning for each memory that was freed of its limit and does overflow: the hardware's limit stays."""
+    """A warning for each memory whose limit was lifted and that does overflow: the hardware's limit stays."""
     if not schedule.unlimited_memories:
         return ()
     versions = {buffer.buffer: buffer.versions for buffer in schedule.buffers}
     return tuple(
-        f"{use.text()}: its limit was lifted by the user, the hardware's stays"
+        f"{use.text()}: the user lifted its limit, but the hardware's limit stays"
         for use in kernel_capacity.uses(graph, profile, versions)
         if not use.fits
     )
 
 
 def _explained(error: LoweringFailed, planner: Planner, profile: HardwareProfile, pins: Pins) -> Exception:
-    """TileLang's capacity complaint as a proof with the buffers named; any other error as it is."""
+    """TileLang's capacity error as a proof that names the buffers; any other error unchanged."""
     layout = planner.layout
     if layout is None or "capacity" not in error.message:
         return error

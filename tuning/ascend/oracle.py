@@ -1,7 +1,7 @@
 """A second opinion on capacity from Huawei's own memory planner: ``bishengir-opt`` of the Apache-licensed ascendnpu-ir wheel.
 
 Optional (extra ``ascend-oracle``). A schedule's buffers with their versions are written as HIVM, all live together inside one
-loop, and put through ``--hivm-plan-memory`` for the profile's chip; an overflow comes back as exit code 1 with the bits it
+loop, and planned with ``--hivm-plan-memory`` for the profile's chip; an overflow comes back as exit code 1 with the bits it
 needs. The planner covers UB, L1 and L0C. Plain Python; the vendor's binary is a process of its own.
 """
 
@@ -25,14 +25,14 @@ TARGETS: dict[str, tuple[str, str]] = {
     "ascend910c": ("bishengir-opt", "Ascend910_9391"),
     "ascend950": ("bishengir-opt-a5", "Ascend950PR_9599"),
 }
-"""Profile -> tool and device-spec name. The first tool knows no field of the 950, the second none of the 910s."""
+"""Profile -> tool and device-spec name. The first tool does not know the 950, the second does not know the 910s."""
 
 SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What the planner says of one memory: whether it fits, and what it needs when it does not."""
+    """The planner's verdict on one memory: whether it fits, and what it needs if it does not."""
 
     memory: Memory
     fits: bool
@@ -51,7 +51,7 @@ class Oracle:
 
         Raises:
             KeyError: the profile names no chip that the tools know, or the planner does not plan this memory.
-            RuntimeError: the tool ended in a way that is neither a plan nor an overflow.
+            RuntimeError: the tool ended with neither a plan nor an overflow.
         """
         tool, target = TARGETS[profile_name]
         command = [str(self.folder / tool), "-", f"--hacc-append-device-spec=target={target}", "--hivm-plan-memory"]
@@ -76,7 +76,7 @@ def find_oracle() -> Oracle | None:
 
 
 def hivm(space: str, buffers: Sequence[tuple[int, int]]) -> str:
-    """A function that keeps all buffers live: every one is loaded, and after the last every one again."""
+    """A function that keeps all buffers live: loads every one, and after the last one loads them all again."""
     on_chip = [f"memref<{size}xi8, #hivm.address_space<{space}>>" for size, _ in buffers]
     remote = [f"memref<{size}xi8, #hivm.address_space<gm>>" for size, _ in buffers]
     arguments = ", ".join(f"%g{i}: {ty}" for i, ty in enumerate(remote))
@@ -105,9 +105,9 @@ def hivm(space: str, buffers: Sequence[tuple[int, int]]) -> str:
 def opinions(
     oracle: Oracle, graph: KernelGraph, profile: HardwareProfile, versions: Mapping[str, int]
 ) -> list[tuple[kernel_capacity.MemoryUse, Opinion]]:
-    """Our use of each memory with the planner's opinion of the same buffers; empty for chips it does not know.
+    """Warpwright's use of each memory with the planner's opinion of the same buffers; empty for chips it does not know.
 
-    Both see all buffers of our peak as live together, and the whole unified buffer (the planner knows no SIMT share).
+    Both count all buffers of the peak as live together, and the whole unified buffer (the planner knows no SIMT share).
     """
     if profile.name not in TARGETS:
         return []
@@ -134,7 +134,7 @@ def opinion_text(
 
 
 def chip_bytes(profile: HardwareProfile, memory: Memory) -> int:
-    """The whole memory as the planner knows it: nothing reserved, no SIMT share."""
+    """The whole memory as the planner counts it: nothing reserved, no SIMT share."""
     return profile.integer(f"{kernel_capacity.SECTIONS[memory]}.bytes", "bytes")
 
 

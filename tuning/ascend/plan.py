@@ -42,7 +42,7 @@ class InfeasibleKernel(WarpwrightError):
 
 
 class ScheduleRefused(WarpwrightError):
-    """A schedule that was to be lowered breaks a rule of the live problem; TileLang would have accepted it."""
+    """A schedule to be lowered breaks a rule of the live problem; TileLang would have accepted it."""
 
     code = "schedule-illegal"
 
@@ -67,9 +67,9 @@ class Policy(Protocol):
 
 @dataclass(slots=True)
 class Planner:
-    """Matches calls to scopes and keeps what was answered.
+    """Matches calls to scopes and keeps the answers.
 
-    ``limits`` reduces memory limits: bytes that the profile has less than TileLang's constants, by profile section.
+    ``limits`` reduces memory limits: how many bytes fewer the profile has than TileLang's constants, by profile section.
     """
 
     policy: Policy
@@ -116,13 +116,13 @@ class Planner:
             if loop is not None:
                 break
         raise NotApplicable(
-            f"a scheduler call with {tasks} tasks fits no scope of the kernel",
+            f"a scheduler call with {tasks} tasks does not match any scope of the kernel",
             code="not-applicable-structure",
             place="/ir",
         )
 
     def _free(self, loop: LoopNode, units: list[Unit], arguments: dict[str, Any]) -> tuple[str, ...]:
-        """Names of the buffers whose count this call leaves free, in its own order: first reads, then writes."""
+        """Names of the buffers whose version count this call leaves free, in its own order: first reads, then writes."""
         assert self.layout is not None
         touched = list(dict.fromkeys([*(n for u in units for n in u.reads), *(n for u in units for n in u.writes)]))
         sizes = arguments["buffer_sizes"]
@@ -151,7 +151,7 @@ class Planner:
 def _match(
     names: list[str], sizes: list[int], arguments: dict[str, Any], units: list[Unit], layout: Layout
 ) -> tuple[str, ...]:
-    """Buffers by size and by the tasks that their dependences join; ``?`` where nothing fits."""
+    """Buffers by size and by the tasks that their dependences join; ``?`` where none matches."""
     left, found = list(names), []
     for index, size in enumerate(sizes):
         tasks = {t for u, v, d, _ in arguments["data_deps"] if d == -index - 1 for t in (u, v)}
@@ -200,7 +200,7 @@ class Solver:
     reserve: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def answer(self, call: SchedulerCall, problem: Problem) -> tuple[Answer, CallResult | None]:
-        """The best answer, with what is proven of it.
+        """The best answer, with its proof.
 
         Raises:
             InfeasibleKernel: proven impossible, with the numbers. ScheduleRefused: nothing found within the limits.
@@ -227,7 +227,7 @@ class Replay:
     schedule: BufferSchedule
 
     def answer(self, call: SchedulerCall, problem: Problem) -> tuple[Answer, CallResult | None]:
-        """The schedule's own times; counts of buffers that the call leaves free come from the schedule too.
+        """The schedule's own times; version counts that the call leaves free come from the schedule too.
 
         Raises:
             ScheduleRefused: the schedule lacks the scope, a task or a buffer.

@@ -1,6 +1,6 @@
 """Ascend tasks, run in child processes only; TileLang is imported inside. One JSON object in, one out.
 
-Nothing here is compiled or measured: the product is Ascend C source, marked so in every result.
+Nothing is compiled or measured: the product is Ascend C source, and every result says so.
 """
 
 import shutil
@@ -28,7 +28,7 @@ def read_ascend(payload: dict[str, Any]) -> dict[str, Any]:
     """Task ``frontend.read_ascend``: ``{"ir", "profile", "pins"?}`` -> ``{"graph", "ir_hash", "warnings"}``.
 
     Raises:
-        DocumentError, ForeignCode: what the precheck says.
+        DocumentError, ForeignCode: as the precheck.
         PinError: a pin of the source or the request with a wrong form.
         InfeasibleKernel: proven impossible, with the numbers.
     """
@@ -113,7 +113,7 @@ def materialize_ascend(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``compile.ascend``: a CompiledKernel document with Ascend C source, and an object where bisheng is.
+    """Task ``compile.ascend``: a CompiledKernel document with Ascend C source, and an object if bisheng is installed.
 
     Keys: ``ir``, ``arch``, ``variant`` (``scheduled``, or ``default`` for TileLang's own scheduler), ``schedule``, ``profile``,
     ``output`` (folder for binaries).
@@ -176,7 +176,7 @@ def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _object(launcher: str, arch: str, output: str) -> Any:
-    """The object that bisheng makes of a launcher, None where CANN is not installed."""
+    """The object that bisheng compiles from a launcher, None if CANN is not installed."""
     from pathlib import Path
 
     from warpwright.lowering.compile.bisheng import find_bisheng
@@ -190,7 +190,7 @@ def _object(launcher: str, arch: str, output: str) -> Any:
 
 
 def _built(built: Any, outcome: Any) -> tuple[Any, dict[str, Any]]:
-    """Outcome and parts of a kernel whose object was tried."""
+    """Outcome and parts of a kernel after the attempt to compile its object."""
     from dataclasses import replace
 
     from warpwright.lowering.outcome import OutcomeKind
@@ -204,7 +204,7 @@ def _built(built: Any, outcome: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _arguments(function: Any) -> tuple[Any, ...]:
-    """The tensor parameters; none where the runner could not pass them, so that nobody measures such a kernel."""
+    """The tensor parameters; none if the runner could not pass them, so that such a kernel is not measured."""
     from warpwright.lowering.compile.lower import arguments
     from warpwright.solver.domain import NotApplicable
 
@@ -215,7 +215,7 @@ def _arguments(function: Any) -> tuple[Any, ...]:
 
 
 def lower_ascend(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``lower.ascend``: IR straight to Ascend C with the solver's schedule, in one lowering where the kernel fits.
+    """Task ``lower.ascend``: IR directly to Ascend C with the solver's schedule, in one lowering if the kernel fits.
 
     ``{"ir", "profile", "pins"?, "engine"?}`` -> ``{"source", "schedule", "certificate", "graph", "versions", "arenas",
     "not_honoured", "warnings", "mark"}``.
@@ -264,7 +264,7 @@ def _pins(payload: dict[str, Any]) -> Pins:
 
 
 def _engine(payload: dict[str, Any]) -> str:
-    """The service's default ``cpsat`` means the default here too, which is the exact search."""
+    """The service's default ``cpsat`` means the default here, too: the exact search."""
     name = str(payload.get("engine", "exact"))
     return "exact" if name in ("cpsat", "enumerate") else name
 
@@ -279,7 +279,7 @@ def _conflict(conflict: Conflict) -> dict[str, str]:
 
 
 def _annotation_text(pins: Pins) -> str:
-    """The statements of ``tilelang.ascend.language`` that stand for these pins."""
+    """The statements of ``tilelang.ascend.language`` for these pins."""
     versions = [
         f"{pin.buffer}: "
         + (

@@ -1,4 +1,4 @@
-"""Bundles: built candidates in one file, for a machine without network or database; its results are told back.
+"""Bundles: built candidates in one file, for a machine without network or database; its results are given back to the job.
 
 ::
 

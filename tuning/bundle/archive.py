@@ -23,7 +23,7 @@ MANIFEST = "manifest.json"
 NAME = re.compile(r"binaries/([0-9a-f]{64})\.so")
 
 NO_FILE = ("library:", "sim:")
-"""Kernels that are no file: a library call by name, a kernel of the simulated device."""
+"""Kernels without a file: a library call by name, a kernel of the simulated device."""
 
 MANIFEST_LIMIT_BYTES = 16 << 20
 BINARY_LIMIT_BYTES = 64 << 20
@@ -32,7 +32,7 @@ FILES_LIMIT = 4096
 
 
 class BundleError(WarpwrightError):
-    """The file is no bundle of ours, or not a whole one."""
+    """The file is not a bundle, or an incomplete one."""
 
     code = "bundle-invalid"
 
@@ -75,7 +75,7 @@ def unpack(path: Path, folder: Path) -> Contents:
         _complete(contents, files)
     except (tarfile.TarError, OSError, EOFError) as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise BundleError(f"{path.name} is no readable bundle: {error}") from error
+        raise BundleError(f"{path.name} is not a readable bundle: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise BundleError(
@@ -96,7 +96,9 @@ def _read(archive: tarfile.TarFile) -> tuple[dict[str, Any], dict[str, bytes]]:
             raise BundleError(f"more than {FILES_LIMIT} files", code="bundle-too-large")
         named = NAME.fullmatch(entry.name)
         if not entry.isreg() or entry.issparse() or (entry.name != MANIFEST and named is None):
-            raise BundleError(f"an entry that no bundle has: {entry.name[:200]!r}", place=entry.name[:200])
+            raise BundleError(
+                f"an entry that does not belong in a bundle: {entry.name[:200]!r}", place=entry.name[:200]
+            )
         limit = BINARY_LIMIT_BYTES if named else MANIFEST_LIMIT_BYTES
         total += entry.size
         if entry.size > limit or total > TOTAL_LIMIT_BYTES:
@@ -107,7 +109,9 @@ def _read(archive: tarfile.TarFile) -> tuple[dict[str, Any], dict[str, bytes]]:
                 raise BundleError("two manifests", place=MANIFEST)
             manifest = _manifest(data)
         elif digest_bytes(data) != f"sha256:{named.group(1)}":
-            raise BundleError("a binary's bytes are not those of its name", code="bundle-digest", place=entry.name)
+            raise BundleError(
+                "a binary's bytes do not match the digest in its name", code="bundle-digest", place=entry.name
+            )
         else:
             files[entry.name] = data
     if manifest is None:
@@ -119,7 +123,7 @@ def _bytes(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
     stream = archive.extractfile(entry)
     data = stream.read() if stream is not None else b""
     if len(data) != entry.size:
-        raise BundleError(f"{entry.name} is cut short", place=entry.name)
+        raise BundleError(f"{entry.name} is truncated", place=entry.name)
     return data
 
 
@@ -134,11 +138,11 @@ def _manifest(data: bytes) -> dict[str, Any]:
 
 
 def _complete(contents: Contents, files: dict[str, bytes]) -> None:
-    """Every kernel's binary is there, is a whole shared object, and nothing else is."""
+    """Checks that every kernel's binary is present and a complete shared object, and that there is nothing else."""
     for kernel in contents.kernels():
         named = kernel.binary or ""
         if not kernel.binary_digest.startswith("sha256:") and not named.startswith(NO_FILE):
-            raise BundleError("a kernel without a binary of the bundle", place=named[:200])
+            raise BundleError("a kernel without a binary in the bundle", place=named[:200])
     needed = {binary_name(kernel) for kernel in contents.kernels() if kernel.binary_digest.startswith("sha256:")}
     if missing := sorted(needed - files.keys()):
         raise BundleError("a binary is missing", place=missing[0])

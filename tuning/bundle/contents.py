@@ -1,4 +1,4 @@
-"""What a bundle holds, as values and as its manifest."""
+"""The contents of a bundle, as values and as its manifest."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ RECIPE = {
     "integers": "uniform in [-100, 100), uint8 in [0, 100), bool in {0, 1}, same generator",
     "outputs": "poisoned: NaN for floating point, a pattern by run for others",
 }
-"""How inputs are made; the seeds are the protocol's. Nothing of a user's data travels in a bundle."""
+"""How inputs are generated; the seeds are the protocol's. A bundle contains no data of the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Contents:
     notes: Mapping[str, str] = field(default_factory=dict)
 
     def kernels(self) -> list[CompiledKernel]:
-        """Every kernel that is in it, references and other sizes included."""
+        """Every kernel in the bundle, references and other sizes included."""
         found = []
         for job in self.jobs:
             pairs = [(job.kernel, job.reference), *((other.kernel, other.reference) for other in job.also)]
@@ -79,7 +79,7 @@ def contents_of(manifest: Mapping[str, Any], folder: Path) -> Contents:
     """Contents from a manifest whose binaries lie in ``folder``; ``KeyError``, ``TypeError`` or ``ValueError`` if damaged."""
     protocol = PROTOCOLS[manifest["protocol"]]
     if protocol.digest() != manifest["protocol_digest"]:
-        raise ValueError(f"protocol {protocol.name!r} means something else here")
+        raise ValueError(f"protocol {protocol.name!r} is defined differently in this version")
     return Contents(
         jobs=tuple(with_files(job_from(job), folder) for job in manifest["jobs"]),
         origin=str(manifest["origin"]),
@@ -94,7 +94,7 @@ def contents_of(manifest: Mapping[str, Any], folder: Path) -> Contents:
 
 
 def with_files(job: Job, folder: Path | None) -> Job:
-    """The job with its binaries' places: in the archive, or as files of a folder that it was unpacked to."""
+    """The job with the places of its binaries: in the archive, or as files of the folder it was unpacked to."""
 
     def moved(kernel: CompiledKernel) -> CompiledKernel:
         if kernel.binary is None or not kernel.binary_digest.startswith("sha256:"):

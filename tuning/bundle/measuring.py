@@ -1,4 +1,4 @@
-"""Measures a bundle on the machine that it was brought to: no network, no database, the same session as everywhere."""
+"""Measures a bundle on the machine with the device: no network, no database, the same session as everywhere."""
 
 import tempfile
 import threading
@@ -22,10 +22,10 @@ def measure_bundle(
     cancel: threading.Event | None = None,
     on_result: Callable[[Measured], None] | None = None,
 ) -> str:
-    """Unpacks, measures, and returns the results document as JSON text; a cancelled session's is partial and valid.
+    """Unpacks, measures, and returns the results document as JSON text; that of a cancelled session is partial and valid.
 
     Raises:
-        BundleError: the file is no bundle.
+        BundleError: the file is not a bundle.
     """
     with tempfile.TemporaryDirectory(prefix="warpwright-bundle-") as folder:
         contents = unpack(path, Path(folder, "bundle"))

@@ -1,4 +1,4 @@
-"""Results of a bundle: one JSON document, bound to the bundle by its digest, checked before anybody believes it."""
+"""Results of a bundle: one JSON document, bound to the bundle by its digest, and checked before use."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -19,7 +19,7 @@ LIMIT_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class BundleResults:
-    """What came back: the bundle's digest and origin, and the session's report."""
+    """Measured results: the bundle's digest and origin, and the session's report."""
 
     bundle: str
     origin: str
@@ -67,12 +67,12 @@ def read_results(text: str | bytes, *, bundle: str | None = None) -> BundleResul
             report=_report(document),
         )
     except KeyError as error:
-        raise BundleError(f"no results document: {error} is missing", code="results-invalid") from error
+        raise BundleError(f"not a results document: {error} is missing", code="results-invalid") from error
     except (ValueError, RecursionError, TypeError, AttributeError) as error:
-        message = f"no results document: {type(error).__name__}: {str(error)[:300]}"
+        message = f"not a results document: {type(error).__name__}: {str(error)[:300]}"
         raise BundleError(message, code="results-invalid") from error
     if bundle is not None and results.bundle != bundle:
-        raise BundleError("these results are of another bundle", code="results-of-another-bundle", place="/bundle")
+        raise BundleError("these results belong to another bundle", code="results-of-another-bundle", place="/bundle")
     return results
 
 
@@ -96,7 +96,7 @@ def _rounds(document: dict[str, Any] | None) -> Rounds | None:
 
 
 def _verdict(document: dict[str, Any] | None, eligible: set[str]) -> Verdict | None:
-    """The verdict; a winner that was not measured, or may not win, is no verdict but a forgery."""
+    """The verdict; refuses a winner that was not measured or may not win."""
     if document is None:
         return None
     verdict = Verdict(

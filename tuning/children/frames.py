@@ -14,7 +14,7 @@ HEADER = struct.Struct(">I")
 
 
 class FrameError(Exception):
-    """The bytes are no frame: too long, cut short, not JSON, or not an object."""
+    """The bytes are not a frame: too long, truncated, not JSON, or not an object."""
 
 
 def encode(message: dict[str, Any]) -> bytes:
@@ -47,11 +47,11 @@ def read_frame(fd: int) -> dict[str, Any] | None:
     if not head:
         return None
     if len(head) < HEADER.size:
-        raise FrameError("a frame cut short in its header")
+        raise FrameError("a frame truncated in its header")
     (length,) = HEADER.unpack(head)
     body = _read_exactly(fd, length)
     if len(body) < length:
-        raise FrameError("a frame cut short in its body")
+        raise FrameError("a frame truncated in its body")
     return decode(body)
 
 
@@ -77,7 +77,7 @@ class FrameReader:
         """The frames completed by this chunk.
 
         Raises:
-            FrameError: the stream holds no frames of ours.
+            FrameError: the stream does not consist of frames.
             OverflowError: a frame is longer than the limit.
         """
         self._buffer += chunk

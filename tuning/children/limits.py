@@ -19,4 +19,4 @@ class Limits:
     memory_bytes: int = 8 << 30
     output_bytes: int = 64 << 20
     start_seconds: float = 120.0
-    """For the interpreter's start and the import of the task's module, before the clock of the work runs."""
+    """Time for the interpreter's start and the import of the task's module, before the clock of the work runs."""

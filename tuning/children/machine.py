@@ -1,4 +1,4 @@
-"""What this machine really has: cores and memory as the cgroup allows them, and how many builds fit side by side.
+"""What this machine can really use: cores and memory that the cgroup allows, and how many builds fit at the same time.
 
 Reads cgroup v2 and v1; a container that sees 64 host cores but may use two has two.
 """
@@ -13,7 +13,7 @@ UNLIMITED = 1 << 60
 
 
 def available_cores(root: Path = CGROUP, affinity: int | None = None) -> int:
-    """Cores that this process may use: the affinity mask, cut by the cgroup's CPU quota, at least one."""
+    """Cores that this process may use: the affinity mask, capped by the cgroup's CPU quota, at least one."""
     cores = affinity if affinity is not None else len(os.sched_getaffinity(0))
     for folder in _folders(root, "cpu"):
         quota = _quota(folder)
@@ -23,10 +23,10 @@ def available_cores(root: Path = CGROUP, affinity: int | None = None) -> int:
 
 
 def available_memory_bytes(root: Path = CGROUP, meminfo: Path = Path("/proc/meminfo")) -> int:
-    """Memory that can still be taken: the kernel's estimate, cut by what the cgroup's limit leaves."""
+    """Memory that is still available: the kernel's estimate, capped by what the cgroup's limit leaves."""
     free = _meminfo(meminfo, "MemAvailable") or _meminfo(meminfo, "MemFree") or (1 << 30)
     for folder in _folders(root, "memory"):
-        # Above memory.high the kernel does not refuse but slows down to a crawl, so it binds us as well.
+        # Above memory.high the kernel does not refuse memory but becomes very slow, so this limit counts as well.
         limits = [_number(folder / name) for name in ("memory.max", "memory.high", "memory.limit_in_bytes")]
         limit = min((number for number in limits if number), default=None)
         used = _number(folder / "memory.current") or _number(folder / "memory.usage_in_bytes") or 0
@@ -43,7 +43,7 @@ def parallel_slots(task_memory_bytes: int, *, cores: int | None = None, memory_b
 
 
 def oom_kills(root: Path = CGROUP) -> int:
-    """How often the kernel's OOM killer has struck in our cgroups so far; 0 where the kernel does not say."""
+    """How often the kernel's OOM killer has killed a process in our cgroups so far; 0 if the kernel does not say."""
     total = 0
     for folder in _folders(root, "memory"):
         for name in ("memory.events", "memory.oom_control"):
@@ -55,7 +55,9 @@ def oom_kills(root: Path = CGROUP) -> int:
 
 
 def _folders(root: Path, controller: str) -> list[Path]:
-    """The cgroup folders that bind us: our own and all above it, in the v2 tree and in the v1 controller's tree."""
+    """The cgroup folders whose limits apply: this process's own and all above it, in the v2 tree and in the v1
+    controller's tree.
+    """
     folders: list[Path] = []
     for line in _lines(Path("/proc/self/cgroup")) if root == CGROUP else ["0::/"]:
         _, controllers, path = line.split(":", 2)
@@ -78,7 +80,7 @@ def _quota(folder: Path) -> float | None:
 
 
 def _inactive_file(folder: Path) -> int:
-    """Page cache that the kernel gives back before it refuses memory."""
+    """Page cache that the kernel reclaims before it refuses memory."""
     for line in _lines(folder / "memory.stat"):
         key, _, value = line.partition(" ")
         if key in ("inactive_file", "total_inactive_file"):

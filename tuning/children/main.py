@@ -62,18 +62,18 @@ def main(request_fd: int, reply_fd: int, lifeline_fd: int) -> int:
 
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""What every record has; the rest are a line's own fields."""
+"""Attributes that every log record has; the rest are a line's own fields."""
 
 
 class _Lines(logging.Handler):
-    """Log lines of tasks go to the parent, which knows how its process logs, with the trace of the request behind them."""
+    """Sends log lines of tasks to the parent, which knows how its process logs, with the trace of the request."""
 
     def __init__(self, reply_fd: int) -> None:
         super().__init__(logging.INFO)
         self._reply_fd = reply_fd
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send one record; a line that cannot be written is no fault of the task."""
+        """Send one record; a line that cannot be written does not fail the task."""
         line = {
             "level": record.levelno,
             "logger": record.name,
@@ -103,7 +103,7 @@ def _hand_lines_over(reply_fd: int) -> None:
 def resolve(name: str) -> Task:
     """The function of a registered task; WarpwrightError ``unknown-task`` for any other name."""
     if name not in TASKS:
-        raise WarpwrightError(f"no task is called {name!r}", code="unknown-task", place=name)
+        raise WarpwrightError(f"there is no task {name!r}", code="unknown-task", place=name)
     module, function = TASKS[name].split(":")
     task: Task = getattr(importlib.import_module(module), function)
     return task
@@ -115,7 +115,7 @@ def _run(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     os.environ["TMPDIR"] = tempfile.tempdir = scratch
     trace = str(request.get("trace") or "")
     os.environ["WARPWRIGHT_TRACE"] = trace
-    # OpenTelemetry's carrier for processes; only a trace that somebody records comes in this form.
+    # OpenTelemetry's carrier for processes; only a recorded trace comes in this form.
     os.environ["TRACEPARENT"] = trace if trace_id_of(trace) != trace else ""
     try:
         value = task(request["payload"])
@@ -146,13 +146,13 @@ def _failure(error: Exception) -> dict[str, Any]:
 
 
 def _adopt_orphans() -> None:
-    """Descendants whose own parent ends become our children, so that the supervisor's scan of the tree finds them."""
+    """Descendants whose own parent ends become children of this process, so that the supervisor's scan of the tree finds them."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _die_with_parent(fd: int) -> None:
-    """The kernel signals our whole process group when the parent's end of the lifeline closes.
+    """The kernel signals this whole process group when the parent's end of the lifeline closes.
 
     Not ``PR_SET_PDEATHSIG``: that fires when the parent's *thread* ends, and pools spawn from threads. SIGIO's default action
     ends a process even while native code holds the interpreter lock.
@@ -160,7 +160,7 @@ def _die_with_parent(fd: int) -> None:
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(fd, fcntl.F_SETOWN, -os.getpgrp())
     fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
-    # A parent that ended while we started gave no signal that could reach us; its request may lie in the pipe all the same.
+    # A parent that ended during our start could not signal us; its request may still be in the pipe.
     poll = select.poll()
     poll.register(fd, 0)
     if poll.poll(0):

@@ -13,11 +13,11 @@ __all__ = ["ChildPool", "run_task"]
 
 WAIT_SECONDS = 0.1
 REPLACEMENTS = 3
-"""Children that may end between their warm-up and the work before that is an answer, and no accident to be mended unseen."""
+"""How many children may end between warm-up and work before this is reported as a failure instead of being retried."""
 
 
 class ChildPool:
-    """At most ``size`` children, each running one task at a time. Thread-safe: one thread a running task.
+    """At most ``size`` children, each running one task at a time. Thread-safe: one thread per running task.
 
     ``warm_task`` is a registered task whose module a new child imports before its first work (TileLang takes two seconds).
     A child is retired after ``tasks_per_child`` tasks, so that leaks of native libraries stay bounded. ``trace`` is that of tasks
@@ -54,7 +54,7 @@ class ChildPool:
         cancel: threading.Event | None = None,
         on_event: OnEvent | None = None,
     ) -> Reply:
-        """Runs one task when a slot is free; never raises for anything that the task or its process does."""
+        """Runs one task when a slot is free; nothing that the task or its process does raises here."""
         while not self._slots.acquire(timeout=WAIT_SECONDS):
             if cancel is not None and cancel.is_set():
                 return Cancelled()
@@ -71,7 +71,7 @@ class ChildPool:
             child.close()
 
     def close(self) -> None:
-        """Ends all children, busy ones included: their callers get :class:`Cancelled`, and so does who comes later."""
+        """Ends all children, busy ones included: their callers, and later ones, get :class:`Cancelled`."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -118,7 +118,7 @@ class ChildPool:
         return ProtocolBroken(f"{REPLACEMENTS} children ended before the work began; the last: {gone}")
 
     def _take(self, cancel: threading.Event | None) -> Child | None:
-        """An idle child or a new one, as busy; None when the pool was closed or the caller gave up meanwhile."""
+        """An idle or a new child, marked busy; None if the pool was closed or the caller gave up meanwhile."""
         with self._lock:
             while self._idle:
                 child = self._idle.pop()
@@ -145,7 +145,7 @@ class ChildPool:
         return self._spawn()
 
     def _spawn(self) -> Child | None:
-        """A new child, as busy; None when the pool was closed while it was spawned, which leaves no child behind."""
+        """A new child, marked busy; None if the pool was closed while it was spawned, which leaves no child behind."""
         child = Child(self.environment)
         with self._lock:
             if not self._closed:

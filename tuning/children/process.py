@@ -40,20 +40,20 @@ POLL_SECONDS = 0.05
 TREE_POLL_SECONDS = 0.2
 TAIL_BYTES = 16 << 10
 REAP_SECONDS = 2.0
-"""How long a killed child is waited for: one that hangs inside a driver cannot be killed, and must not hold its caller too."""
+"""How long to wait for a killed child: one that hangs inside a driver cannot be killed and must not block its caller too."""
 
 OnEvent = Callable[[dict[str, Any]], None]
 
 
 class ChildGone(Exception):
-    """The warm child had died while idle; no work was started, so the task may be given to another child."""
+    """The warm child ended while idle; no work was started, so the task may be given to another child."""
 
 
 class Child:
     """One warm process that runs tasks one after another. Not thread-safe: one caller at a time; :meth:`stop` is for others.
 
     Raises:
-        OSError: no process, pipe or folder could be had; nothing is left behind.
+        OSError: a process, pipe or folder could not be created; nothing is left behind.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
@@ -111,12 +111,12 @@ class Child:
         on_event: OnEvent | None = None,
         warm: bool = False,
     ) -> Reply:
-        """Runs one task to its reply. After anything but an answer from the task itself the child is gone.
+        """Runs one task to its reply. Unless the task itself answered, the child is gone afterwards.
 
         Raises:
             ChildGone: the child had ended before the task began.
         """
-        self._drain()  # what the task before printed after its answer is not this one's
+        self._drain()  # output of the task before, printed after its answer, does not belong to this one
         self._tail.clear()
         self.printed = 0
         message = {"task": task, "payload": payload, "trace": trace, "warm": warm}
@@ -239,7 +239,7 @@ class Child:
                 if run.on_event is not None:
                     run.on_event(frame["event"])
             elif kind == "log":
-                # A line may come from a child of the child: then its own fields name the process, and they win.
+                # A line may come from a child of the child: then its own fields name the process and take precedence.
                 told = {"child": self.pid, **frame["fields"], "trace": frame["trace"], "logger": frame["logger"]}
                 log.log(int(frame["level"]), "%s", frame["message"], extra=told)
             elif kind == "returned":
@@ -287,7 +287,7 @@ class Child:
         return None
 
     def _drain(self) -> bool:
-        """Takes what the child printed, keeps its end; True at end of file."""
+        """Reads what the child printed and keeps its end; True at end of file."""
         with contextlib.suppress(BlockingIOError):
             for _ in range(64):
                 chunk = os.read(self._output, 1 << 16)
@@ -348,7 +348,7 @@ class _Run:
         return 0.0 if self.started_at is None else time.monotonic() - self.started_at
 
     def expired(self, tail: Callable[[], str] = str) -> Reply | None:
-        """A reply when the caller gave up or a clock ran out."""
+        """A reply if the caller gave up or a clock ran out."""
         if self.cancel is not None and self.cancel.is_set():
             return Cancelled()
         now = time.monotonic()

@@ -1,4 +1,5 @@
-"""The tasks that a child may run: name -> ``package.module:function``. Looked up in the child only; the parent imports none.
+"""The tasks that a child may run: name -> ``package.module:function``. Looked up in the child only; the parent
+imports none of them.
 
 A static list, so that no request can name a function of its own. A task takes one JSON object and returns one JSON object.
 """

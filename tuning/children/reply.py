@@ -1,4 +1,4 @@
-"""What a supervised task can come back with: a closed union, one class a case.
+"""The possible replies of a supervised task: a closed union, one class per case.
 
 Nothing here says whose fault it was; ``warpwright.lowering.outcome`` decides that for the step that was run.
 """
@@ -31,9 +31,9 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The task raised one of our expected errors (``WarpwrightError``): a stable code, a message, a place.
+    """The task raised an expected error (``WarpwrightError``): a stable code, a message, a place.
 
-    ``error`` is the class's name (``ForeignCode``, ``NotApplicable``, ...), for those who decide by the kind of error.
+    ``error`` is the class's name (``ForeignCode``, ``NotApplicable``, ...), for callers that decide by the kind of error.
     """
 
     code: str
@@ -53,7 +53,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """A clock ran out and the process tree was killed. ``start`` means the child did not get as far as the work.
+    """A clock ran out and the process tree was killed. ``start`` means that the child did not get as far as the work.
 
     ``launch``: the task had said that what it did ends within so many seconds (``warpwright.lowering.emit.within``), and it did
     not; ``what`` is the task's own word for it.
@@ -93,7 +93,7 @@ class OutputExceeded:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolBroken:
-    """The bytes on the reply pipe were no frame of ours. An infrastructure fault."""
+    """The bytes on the reply pipe were not a frame. An infrastructure failure."""
 
     message: str
 

@@ -4,6 +4,6 @@ __all__ = ["trace_id_of"]
 
 
 def trace_id_of(trace: str) -> str:
-    """The trace id as it stands in log lines."""
+    """The trace id as log lines show it."""
     parts = trace.split("-")
     return parts[1] if len(parts) == 4 else trace

@@ -1,4 +1,4 @@
-"""A child's process tree: what it uses, and how all of it is ended.
+"""A child's process tree: what it uses, and how to end all of it.
 
 A descendant may have left the process group (setsid) or lost its parent (double fork). While the child lives it adopts such
 orphans; after its death they are found by a marker in their environment.
@@ -58,14 +58,14 @@ def members(pid: int, marker: str) -> set[int]:
 
 
 def kill_tree(pid: int, marker: str, *, patience_seconds: float = 5.0) -> bool:
-    """Ends the child and everything that came from it; True when nothing is left within the patience."""
+    """Ends the child and everything that it started; True if nothing is left within the time limit."""
     return _kill(pid, marker, spare=None, patience_seconds=patience_seconds)
 
 
 def kill_descendants(pid: int, marker: str, *, patience_seconds: float = 5.0) -> bool:
     """Ends what a finished task left running but spares the warm child itself.
 
-    The child has adopted every orphan, so the family is all there is; the costly scan of all processes is not needed.
+    The child has adopted every orphan, so its descendants are complete; the costly scan of all processes is not needed.
     """
     left = {process.pid for process in _family(pid)} - {pid}
     if not any(_alive(member) for member in left):

@@ -1,4 +1,4 @@
-"""Measuring sessions as the orchestration wants them: devices of this machine, of workers, and the session itself."""
+"""Measuring sessions as the orchestration needs them: devices of this machine, of workers, and the session itself."""
 
 from warpwright.tuning.measure.session import MeasureReport, measure_all
 

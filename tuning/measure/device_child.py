@@ -26,7 +26,7 @@ STICKY = frozenset({"kernel-faulted", "device-lost"})
 PROBE_LIMITS = Limits(wall_seconds=120.0, memory_bytes=64 << 30)
 
 TRIES = 3
-"""Of a question whose child ended by a fault that is none of the candidate's."""
+"""Attempts at a question whose child ended by a failure that the candidate did not cause."""
 
 HEALTH_TRIES = 2
 """Of the canary: a driver may need a moment to clear up after a kernel that was ended."""
@@ -112,7 +112,7 @@ class DeviceChild:
             self.facts = {**reply.value["facts"], "conditions": reply.value["conditions"]}
             if reply.value["canary"]:
                 return None
-            return Outcome(OutcomeKind.DEVICE_LOST, "the device computes a known sum wrong", ("canary",))
+            return Outcome(OutcomeKind.DEVICE_LOST, "the device computes a known sum incorrectly", ("canary",))
         outcome = of_reply(reply, "measure")
         assert outcome is not None
         if outcome.kind in (OutcomeKind.NOT_APPLICABLE, OutcomeKind.CANCELLED, OutcomeKind.INFRASTRUCTURE):
@@ -120,7 +120,7 @@ class DeviceChild:
         return Outcome(OutcomeKind.DEVICE_LOST, f"the canary failed: {outcome.message}", ("canary", *outcome.details))
 
     def _ask(self, action: str, jobs: Sequence[Job], limits: Limits) -> Reply:
-        """What the child says; asked again, with a limit, where the child ended by a fault of ours: somebody killed it."""
+        """The child's answer; asked again, with a limit, if the child ended by an infrastructure failure (it was killed)."""
         payload = {
             "device": self.device,
             "action": action,
@@ -131,7 +131,7 @@ class DeviceChild:
         for left in reversed(range(TRIES)):
             reply = self.pool.run("measure.device", payload, limits, cancel=self.cancel)
             outcome = of_reply(reply, "measure")
-            # What the child itself answered it would answer again.
+            # What the child itself answered would not change.
             if isinstance(reply, Returned | Refused | Raised) or outcome is None or not left:
                 break
             if outcome.kind is not OutcomeKind.INFRASTRUCTURE:
@@ -154,7 +154,7 @@ class DeviceChild:
 
 
 def job_document(job: Job) -> dict[str, Any]:
-    """A job as the task takes it."""
+    """A job as the task expects it."""
 
     def plain(kernel: CompiledKernel | None) -> dict[str, Any] | None:
         return None if kernel is None else {**kernel_document(kernel), "source": ""}

@@ -1,6 +1,6 @@
-"""Devices of this machine, and measuring sessions on them as the orchestration wants them: results one by one.
+"""Devices of this machine, and measuring sessions on them as the orchestration needs them: results one by one.
 
-A device is looked for once, in a child: opening a driver in this process would tie its context to us.
+A device is probed once, in a child: opening a driver in this process would bind its context to this process.
 """
 
 import queue
@@ -40,7 +40,7 @@ DRIVERS = (Path("/dev/nvidiactl"), Path("/dev/davinci_manager"))
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device found here: how to open it, and what it says of itself."""
+    """A device found on this machine: how to open it, and what it reports about itself."""
 
     options: dict[str, Any]
     facts: dict[str, Any]
@@ -69,13 +69,13 @@ class Devices:
             return tuple(device for _, device in sorted(self._answers.items()) if device is not None)
 
     def for_profile(self, profile: HardwareProfile) -> Device | None:
-        """A device whose name and architecture are the profile's."""
+        """A device with the profile's name and architecture."""
         return next((device for device in self.all() if matches(device, profile)), None)
 
     def session(
         self, device: Device, candidates: Sequence[BuiltCandidate], folder: Path, patience: Patience
     ) -> Outcomes:
-        """Measure candidates; first each one's own result, then the finalists' again with the interleaved rounds' figures."""
+        """Measure candidates; first each one's own result, then the finalists' again with the figures of the interleaved rounds."""
         jobs, baselines = jobs_of(candidates, folder)
 
         def session(on_result: Callable[[Measured], None]) -> MeasureReport:
@@ -114,7 +114,7 @@ def _present() -> list[dict[str, Any]]:
 
 
 def matches(device: Device, profile: HardwareProfile) -> bool:
-    """Whether a device's name and architecture are the profile's."""
+    """Whether a device has the profile's name and architecture."""
     arch = str(device.facts.get("arch", ""))
     name = str(device.facts.get("name", "")).lower().replace(" ", "")
     return bool(arch) and profile.arch.startswith(arch) and profile.name.lower() in name
@@ -140,7 +140,7 @@ def jobs_of(candidates: Sequence[BuiltCandidate], folder: Path) -> tuple[list[Jo
 
 
 def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> Outcomes:
-    """Run a session in a thread and hand its results on as they come, the finalists' last.
+    """Run a session in a thread and pass on its results as they arrive, the finalists' last.
 
     Raises:
         StepFailed: the session's own, or ``measure-broke`` for any other error. Outage: the engine is away.
@@ -170,7 +170,7 @@ def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> 
 
 
 def told_outcomes(report: MeasureReport) -> dict[str, Measurement | StepFailed]:
-    """What a finished session says of each candidate: the finalists by their interleaved rounds, the others by their own."""
+    """The outcome of each candidate in a finished session: finalists by the interleaved rounds, the others by their own timing."""
     seen = {measured.candidate: measured for measured in report.results}
     found = {candidate: _outcome(measured) for candidate, measured in seen.items()}
     return {**found, **dict(_finals(report, seen))}

@@ -1,6 +1,6 @@
 """A measuring session on one device, from the parent's side: lease, child, every candidate, interleaved finalists, verdict.
 
-A candidate that hangs or breaks its context costs only its own result: the child is killed, a fresh one must compute a
+A candidate that hangs or breaks its context loses only its own result: the child is killed, a fresh one must compute a
 canary right, and the session goes on. A device that fails the canary ends the session; what was not measured is not blamed.
 
 Time is planned: candidates are taken in their order while there is time for the rounds as well, and while nobody who waits for
@@ -34,10 +34,10 @@ Choice = tuple[Sequence[str], Collection[str]]
 """How a tie is decided: preferred candidates in order, and the baselines that the answer must not be slower than."""
 
 Seats = tuple[Sequence[str], Sequence[Collection[str]]]
-"""Who takes part in the rounds beside the fastest: candidates by name, and the fastest of each group."""
+"""Who takes part in the rounds besides the fastest: candidates by name, and the fastest of each group."""
 
 LIMITS = Limits(wall_seconds=60.0, cpu_seconds=600.0, memory_bytes=64 << 30, output_bytes=64 << 20)
-"""Of one candidate: three checks, a warm-up and some dozens of runs take seconds for kernels of milliseconds."""
+"""Limits of one candidate: three checks, a warm-up and some dozens of runs take seconds for kernels of milliseconds."""
 
 PREPARE_LIMITS = Limits(wall_seconds=120.0, memory_bytes=64 << 30)
 
@@ -55,7 +55,7 @@ class MeasureReport:
     results: tuple[Measured, ...]
     rounds: Rounds | None = None
     screening: Rounds | None = None
-    """Fewer rounds over all correct candidates, which chose the finalists; None when all could be finalists."""
+    """Fewer rounds over all correct candidates, which chose the finalists; None if all could be finalists."""
     verdict: Verdict | None = None
     facts: dict[str, Any] | None = None
     partial: bool = False
@@ -66,7 +66,7 @@ class MeasureReport:
         return self.verdict.winner if self.verdict else None
 
     def result(self, candidate: str) -> Measured:
-        """The result of a candidate; KeyError when it is not in the report."""
+        """The result of a candidate; KeyError if it is not in the report."""
         for result in self.results:
             if result.candidate == candidate:
                 return result
@@ -131,7 +131,7 @@ def measure_all(
 
 
 def _name(pool: ChildPool, device: dict[str, Any], cancel: threading.Event) -> str:
-    """What the lease is named by: the device itself where it can be told, since an index means another one in each process.
+    """The name of the lease: the device's own identity if known, because an index may mean another device in each process.
 
     The child loads its libraries at the same time, before anybody has to wait for it.
     """
@@ -184,7 +184,7 @@ class _Session:
         if not self.time.allows(medians, self.time.deadline):
             cause = f", part of which {self.hung} cost, whose launch did not come back" if self.hung else ""
             details = ("hang", "budget") if self.hung else ("budget",)
-            return Outcome(OutcomeKind.CANCELLED, f"not measured: the session's time was up{cause}", details)
+            return Outcome(OutcomeKind.CANCELLED, f"not measured: the session's time limit was reached{cause}", details)
         if place >= ESSENTIAL and not self.time.allows(medians, self.queue.room()):
             return Outcome(OutcomeKind.CANCELLED, "not measured: other sessions wait for the device", ("device-busy",))
         return None
@@ -198,7 +198,7 @@ class _Session:
         return Outcome(trouble.kind, message, ("hang", *trouble.details))
 
     def screen(self, jobs: Sequence[Job], results: list[Measured]) -> Rounds | None:
-        """Interleaved rounds over all that were timed, when there are more than can be finalists."""
+        """Interleaved rounds over all that were timed, if there are more than can be finalists."""
         timed = {result.candidate for result in results if result.summary is not None}
         if len(timed) <= self.child.protocol.finalists_maximum:
             return None

@@ -1,7 +1,7 @@
 """The task of a measuring session on a worker: the same session as on the service's own devices. Runs in a child.
 
-Each candidate's own result is an event, told as it is there; the reply holds the interleaved rounds and the verdict, which
-say more. The device itself is opened in a child of this one, so that a kernel that breaks it costs that child only.
+Each candidate's own result is an event, sent at once; the reply holds the interleaved rounds and the verdict, which
+take precedence. The device itself is opened in a child of this one, so that a kernel that breaks it costs that child only.
 """
 
 import os
@@ -23,7 +23,7 @@ __all__ = ["measure_session", "measured_from", "report_from", "session_inputs", 
 
 
 def session_payload(profile: str, candidates: Sequence[BuiltCandidate], budget_seconds: float) -> dict[str, Any]:
-    """The payload of ``measure.session``; the binaries go beside it (:func:`session_inputs`)."""
+    """The payload of ``measure.session``; the binaries travel separately (:func:`session_inputs`)."""
     return {
         "profile": profile,
         "budget_seconds": budget_seconds,
@@ -93,7 +93,7 @@ def measured_from(document: dict[str, Any]) -> Measured:
     """A result in an event or a reply.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a result.
     """
     found = from_document(document)
     if not isinstance(found, Measured):
@@ -105,7 +105,7 @@ def report_from(value: dict[str, Any]) -> MeasureReport:
     """A session's report as it left :func:`measure_session`.
 
     Raises:
-        ValueError, KeyError, TypeError: it is none.
+        ValueError, KeyError, TypeError: it is not a report.
     """
     rounds = from_document(value["rounds"]) if value["rounds"] is not None else None
     if rounds is not None and not isinstance(rounds, Rounds):

@@ -29,31 +29,31 @@ log = structlog.get_logger(__name__)
 
 DELIVERIES = 3
 POLL_SECONDS = (0.005, 0.25)
-"""First and longest pause between looks for the answer: short steps end soon, long ones cost the broker little."""
+"""First and longest pause between polls for the answer: short steps end soon, long ones cost the broker little."""
 ASK_EVERY_SECONDS = 1.0
 COMPILERS_SECONDS = 3.0
-"""How long the workers' compilers are remembered: every lookup of a result asks for them."""
+"""How long the workers' compilers are cached: every lookup of a result asks for them."""
 BROKER_SECONDS = 60.0
-"""A broker that does not answer for so long is away, and jobs wait for it; until then its restart goes unnoticed."""
+"""A broker that does not answer for this long counts as unavailable, and jobs wait for it; a shorter restart goes unnoticed."""
 SEND_SECONDS = 10.0
-"""The same before a task is given out. Shorter, as somebody's request may wait for it, and nothing has been done yet."""
+"""The same before a task is sent out. Shorter, because a request may be waiting for it and nothing has been done yet."""
 HARD_LIMIT_MARGIN_SECONDS = 30
 
 
 class BrokerAway(Outage):
-    """No task can be given out, and no answer fetched."""
+    """The broker does not answer: no task can be sent out, no answer fetched."""
 
     code = "broker-away"
 
 
 class WorkersAway(Outage):
-    """No live worker takes tasks of this kind, and none came within the task's own time."""
+    """No live worker takes tasks of this kind, and none appeared within the task's time limit."""
 
     code = "workers-away"
 
 
 class CeleryRunner:
-    """Sends tasks to the queue of their capability and waits. A task whose worker fell silent is given out again."""
+    """Sends tasks to the queue of their capability and waits. A task whose worker has no recent heartbeat is sent out again."""
 
     def __init__(self, broker_url: str, files: FileStore, service_url: str) -> None:
         """Connect to a broker.
@@ -64,7 +64,7 @@ class CeleryRunner:
             service_url: where workers that know no better address send files.
         """
         self._app = make_celery(broker_url)
-        # Celery would subscribe to every answer, on a connection that nobody reads while we poll.
+        # Celery would subscribe to every answer, on a connection that nobody reads while this runner polls.
         self._app.backend.on_task_call = lambda producer, task_id: None
         self._ledger = ledger_of(self._app)
         self._compilers: dict[str, tuple[str, float]] = {}
@@ -106,7 +106,7 @@ class CeleryRunner:
             return False
 
     def compilers(self, capability: str) -> str:
-        """Those of the workers; the last that were known while no worker is up or the broker does not answer."""
+        """The workers' compilers; the last known ones while no worker is up or the broker does not answer."""
         known, until = self._compilers.get(capability, ("", 0.0))
         if time.monotonic() > until:
             with suppress(RedisError):
@@ -134,12 +134,12 @@ class CeleryRunner:
             if answer is not None:
                 return self._answered(answer)
             log.warning("worker-silent", task=request["task"], delivery=delivery + 1)
-        return TaskAnswer(ProtocolBroken(f"{DELIVERIES} workers fell silent over this task"))
+        return TaskAnswer(ProtocolBroken(f"{DELIVERIES} workers stopped sending heartbeats during this task"))
 
     def _deliver(
         self, request: dict[str, Any], limits: Limits, cancel: threading.Event, on_event: OnEvent | None
     ) -> dict[str, Any] | None:
-        """One delivery's answer; None when its worker, or the broker's memory, is gone."""
+        """One delivery's answer; None if its worker, or the broker's memory, is gone."""
         task_id = uuid.uuid4().hex
         queue = queue_of(request["task"], request["payload"])
         hard = int(limits.start_seconds + limits.wall_seconds) + HARD_LIMIT_MARGIN_SECONDS
@@ -154,7 +154,7 @@ class CeleryRunner:
             self._leave(task_id)
 
     def _sent(self, delivery: "_Delivery", request: dict[str, Any], hard: int, cancel: threading.Event) -> bool:
-        """Give a delivery out, with patience for a broker that restarts; False when it was cancelled meanwhile."""
+        """Send a delivery out, waiting for a broker that restarts; False if it was cancelled meanwhile."""
         until = time.monotonic() + SEND_SECONDS
         while not cancel.is_set():
             try:
@@ -167,7 +167,7 @@ class CeleryRunner:
                     time_limit=hard,
                     serializer="json",
                     headers=telemetry.carrier(),
-                    retry=False,  # by us, who see a cancellation
+                    retry=False,  # retried here, where a cancellation is seen
                 )
             except (RedisError, OperationalError):
                 if time.monotonic() > until:
@@ -197,17 +197,17 @@ class CeleryRunner:
                 return found
 
     def _look(self, delivery: "_Delivery") -> dict[str, Any] | None:
-        """The answer, ``_NOTHING_YET``, or None when the task must be given out again."""
+        """The answer, ``_NOTHING_YET``, or None if the task must be sent out again."""
         meta = self._app.backend.get_task_meta(delivery.task_id, cache=False)
         if delivery.on_event is not None:
-            # After the answer was looked for, so that no event before it is missed.
+            # Only after polling for the answer, so that no event before it is missed.
             events = self._ledger.events(delivery.task_id, delivery.events)
             delivery.events += len(events)
             for event in events:
                 delivery.on_event(event)
         if meta["status"] == "SUCCESS":
             answer: dict[str, Any] = meta["result"]
-            # Its worker saw nobody asking, because the broker had forgotten us for a moment: we still ask.
+            # Its worker saw no requester, because the broker had lost our key for a moment: we still wait for the answer.
             return None if answer["reply"]["kind"] == "Cancelled" else answer
         if meta["status"] in ("FAILURE", "REVOKED"):
             lost = type(meta["result"]).__name__ == "WorkerLostError"
@@ -221,7 +221,7 @@ class CeleryRunner:
         if self._ledger.worked_on(delivery.task_id):
             delivery.begun = True
         elif delivery.begun:
-            # It may have ended between the two looks.
+            # It may have ended between the two polls.
             meta = self._app.backend.get_task_meta(delivery.task_id, cache=False)
             return _NOTHING_YET if meta["status"] != "PENDING" else None
         elif moment > delivery.give_up_at:
@@ -229,7 +229,7 @@ class CeleryRunner:
                 f"no worker took the task from the queue {delivery.queue!r} within {moment - delivery.sent_at:.0f} s"
             )
             if not self._ledger.offered(delivery.queue):
-                raise WorkersAway(message)  # a farm without them is no fault of the task: its job waits
+                raise WorkersAway(message)  # that no worker is up is not the task's fault: its job waits
             return _broken(message)
         return _NOTHING_YET
 
@@ -238,7 +238,7 @@ class CeleryRunner:
             self._ledger.forget(task_id)
             self._app.backend.forget(task_id)
         except (RedisError, OperationalError):
-            log.warning("broker-silent")  # what we asked for runs out by itself
+            log.warning("broker-silent")  # our key in the ledger expires by itself
 
     def _answered(self, answer: dict[str, Any]) -> TaskAnswer:
         reply = reply_from_json(dict(answer["reply"]))
@@ -254,7 +254,7 @@ class CeleryRunner:
 
 
 class _Delivery:
-    """What the engine knows of one delivery."""
+    """What the runner knows about one delivery."""
 
     def __init__(self, task_id: str, queue: str, seconds: float, on_event: OnEvent | None) -> None:
         self.task_id = task_id
@@ -266,7 +266,7 @@ class _Delivery:
         self.begins()
 
     def begins(self) -> None:
-        """It is in the queue: its clocks start."""
+        """The delivery is in the queue: its clocks start."""
         self.sent_at = time.monotonic()
         self.next_look_at = self.sent_at + ASK_EVERY_SECONDS
         self.give_up_at = self.sent_at + self.seconds

@@ -1,8 +1,10 @@
-"""The Celery application: JSON only, prefork, late acknowledgement, one queue per capability. Workers and the engine share it.
+"""The Celery application: JSON only, prefork, late acknowledgement, one queue per capability. Workers and the Celery
+runner share it.
 
-Redis delivers again what was not acknowledged within the visibility timeout. Ours is short, whatever a task takes: a second
-delivery of a task that is being worked on, or that nobody asks for, is dropped by the ledger, and a task whose worker died
-between taking and beginning it comes back soon.
+Redis delivers again what was not acknowledged within the visibility timeout. It is short here, however long a task
+takes: a second delivery of a running task, or of one that nobody asks for, is dropped by the ledger, and a task
+whose worker died
+between taking and beginning it is delivered again soon.
 """
 
 from collections.abc import Callable
@@ -24,7 +26,9 @@ HARD_LIMIT_SECONDS = 7200
 VISIBILITY_SECONDS = 30
 
 Work = Callable[[dict[str, Any], str, str, Ledger], dict[str, Any] | None]
-"""Does one request: the request, the task's id, the worker's name, the ledger. None: the task is another's, or nobody's."""
+"""Performs one request, given the request, the task's id, the worker's name and the ledger. None: another worker has
+the task, or nobody asks for it.
+"""
 
 
 def make_celery(
@@ -50,7 +54,7 @@ def make_celery(
         accept_content=["json"],
         result_accept_content=["json"],
         task_acks_late=True,
-        # A lost pool process is told to the engine, which gives the task out again under a new id; a redelivery under
+        # A lost pool process is reported to the runner, which sends the task out again under a new id; a redelivery under
         # the old one would be refused by the ledger until the dead process's key has run out.
         task_reject_on_worker_lost=False,
         task_time_limit=HARD_LIMIT_SECONDS,

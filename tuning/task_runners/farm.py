@@ -1,4 +1,4 @@
-"""The devices of a farm: what is not in this machine is measured by a worker, through the queue of its device."""
+"""The devices of a farm: if this machine lacks the device, a worker measures, through the queue of its device."""
 
 import threading
 import time
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 ELSEWHERE = "worker"
 GRACE_SECONDS = 60.0
-"""Of a session beyond its budget: its interleaved rounds began in time and may end."""
+"""Extra time of a session after its budget: interleaved rounds that began in time may end."""
 
 
 class FarmDevices(Devices):
@@ -49,8 +49,8 @@ class FarmDevices(Devices):
     ) -> Iterator[tuple[str, Measurement | StepFailed]]:
         """Measure candidates where the device is.
 
-        A session whose worker died is given out again whole: its times are comparable only among themselves, and a
-        candidate's new time takes the place of the old one.
+        A session whose worker died is sent out again as a whole: its times are comparable only among themselves, and a
+        candidate's new time replaces the old one.
         """
         if device.options.get("kind") != ELSEWHERE:
             yield from super().session(device, candidates, folder, patience)
@@ -72,7 +72,7 @@ class FarmDevices(Devices):
         told: dict[str, Measured | None] = {candidate.id: None for candidate in candidates}
 
         def tell(measured: Measured) -> None:
-            # Once each; a session that was given out again takes the place of the one before.
+            # Once each; a session that was sent out again replaces the one before.
             if measured.candidate in told and told[measured.candidate] != measured:
                 told[measured.candidate] = measured
                 on_result(measured)
@@ -102,7 +102,7 @@ class FarmDevices(Devices):
         try:
             report = report_from(answer.reply.value)
         except (ValueError, KeyError, TypeError) as error:
-            failure = Failure("measure-reply", f"a worker's report is none of ours: {str(error)[:300]}")
+            failure = Failure("measure-reply", f"a worker's report cannot be read: {str(error)[:300]}")
             raise StepFailed(Outcome.INFRASTRUCTURE, failure) from error
         for measured in report.results:
             tell(measured)  # events may be lost with a broker's memory; the report holds them all
@@ -111,7 +111,7 @@ class FarmDevices(Devices):
 
 @contextmanager
 def _deadline(patience: Patience, seconds: float) -> Iterator[threading.Event]:
-    """An event that is set when the patience's flag is raised, or after ``seconds``."""
+    """An event that is set when the stop flag is set, or after ``seconds``."""
     over, left = threading.Event(), threading.Event()
     until = time.monotonic() + seconds
 

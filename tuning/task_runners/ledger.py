@@ -1,6 +1,6 @@
 """Who asks for a task and who works on it: keys in Redis that vanish when their writer dies.
 
-A task is worked on only while somebody asks for it, so that what a killed service left in the queues costs nothing; and a
+A task runs only while somebody asks for it, so that tasks of a killed service in the queues cost nothing; and a
 task whose worker died is noticed within seconds, without waiting for Redis to deliver it again. Neither side needs a clock
 that agrees with the other's.
 """
@@ -12,10 +12,10 @@ from typing import Any
 __all__ = ["ASKED_SECONDS", "SILENCE_SECONDS", "Ledger"]
 
 SILENCE_SECONDS = 5
-"""A worker that was not heard for so long is taken for dead."""
+"""A worker without a heartbeat for this long counts as dead."""
 
 ASKED_SECONDS = 15
-"""A task that nobody has asked for in so long is dropped."""
+"""A task that nobody has asked for in this time is dropped."""
 
 OFFER_SECONDS = 15
 KEPT_SECONDS = 3600
@@ -33,26 +33,26 @@ class Ledger:
         """Raise unless the broker answers."""
         self._redis.ping()
 
-    # The side that asks.
+    # The requester's side.
 
     def ask(self, task: str) -> None:
-        """Want a task's answer from now on."""
+        """Ask for a task's answer from now on."""
         self._redis.set(_asked(task), 1, ex=ASKED_SECONDS)
 
     def keep_asking(self, task: str) -> bool:
-        """Want it still; False when the broker forgot that we asked, and the task with it."""
+        """Keep asking; False if the broker lost the request, and the task with it."""
         return bool(self._redis.set(_asked(task), 1, ex=ASKED_SECONDS, xx=True))
 
     def forget(self, task: str) -> None:
-        """Want it no more: whoever works on it stops."""
+        """Stop asking: whoever works on it stops."""
         self._redis.delete(_asked(task), _events(task))
 
     def worked_on(self, task: str) -> bool:
-        """Whether some worker was heard over this task."""
+        """Whether some worker has a recent heartbeat for this task."""
         return bool(self._redis.exists(_working(task)))
 
     def events(self, task: str, start: int) -> list[dict[str, Any]]:
-        """What the task has told since event number ``start``."""
+        """The task's events since event number ``start``."""
         return [json.loads(text) for text in self._redis.lrange(_events(task), start, -1)]
 
     def offered(self, capability: str) -> bool:
@@ -64,16 +64,16 @@ class Ledger:
         found = self._redis.get(_compilers(capability))
         return found.decode() if found else ""
 
-    # The side that works.
+    # The worker's side.
 
     def take(self, task: str, worker: str) -> bool:
-        """Begin a task; False when nobody asks for it any more, or when another worker has it."""
+        """Begin a task; False if nobody asks for it any more, or another worker has it."""
         if not self._redis.exists(_asked(task)):
             return False
         return bool(self._redis.set(_working(task), worker, ex=self._silence, nx=True))
 
     def beat(self, task: str, worker: str) -> bool:
-        """Say that we still work; False when that is in vain: nobody asks any more, or we were taken for dead."""
+        """Send a heartbeat for the task; False if it is useless: nobody asks any more, or this worker counts as dead."""
         holder, asked = self._redis.pipeline(transaction=False).get(_working(task)).exists(_asked(task)).execute()
         if not asked or holder is None or holder.decode() != worker:
             return False
@@ -84,7 +84,7 @@ class Ledger:
         self._redis.pipeline().rpush(_events(task), json.dumps(event)).expire(_events(task), KEPT_SECONDS).execute()
 
     def offer(self, capabilities: Iterable[str], compilers: Mapping[str, str] | None = None) -> None:
-        """Say that tasks of these capabilities would be taken, and with which compilers; to be repeated."""
+        """Announce that this worker takes tasks of these capabilities, and with which compilers; to be repeated."""
         pipeline = self._redis.pipeline(transaction=False)
         for capability in capabilities:
             pipeline.set(_offer(capability), 1, ex=OFFER_SECONDS)
@@ -93,12 +93,12 @@ class Ledger:
         pipeline.execute()
 
     def withdraw(self, capabilities: Iterable[str]) -> None:
-        """Offer these no more; other workers that offer them say so again within a beat."""
+        """Withdraw these capabilities; other workers that offer them announce it again within a heartbeat."""
         for capability in capabilities:
             self._redis.delete(_offer(capability))
 
     def note(self, worker: str, *, error: dict[str, Any] | None = None, healthy: bool | None = None) -> None:
-        """Count a task of this worker, with its error where it was the worker's own; note the health of its device."""
+        """Count a task of this worker, with its error if the worker caused it; record the health of its device."""
         pipeline = self._redis.pipeline().hincrby(_worker(worker), "done", 1)
         if error is not None:
             pipeline.hset(_worker(worker), "error", json.dumps(error))
@@ -107,7 +107,7 @@ class Ledger:
         pipeline.expire(_worker(worker), KEPT_SECONDS).execute()
 
     def set_healthy(self, worker: str, healthy: bool) -> None:
-        """Note the health of a worker's device."""
+        """Record the health of a worker's device."""
         self._redis.hset(_worker(worker), "healthy", int(healthy))
 
     def noted(self, worker: str) -> tuple[int, dict[str, Any] | None, bool]:

@@ -18,7 +18,7 @@ from warpwright.tuning.task_runners.queues import QUEUES
 __all__ = ["SOLVER_TASKS", "LocalRunner", "files_in", "keep"]
 
 COMPILE_MEMORY_BYTES = 3 << 30
-"""What one TileLang child with its compiler was seen to take at most; decides how many fit side by side."""
+"""The most that one TileLang child with its compiler was seen to use; decides how many fit at the same time."""
 
 SOLVER_TASKS = ("propose.", "solve.", "explain.")
 
@@ -62,7 +62,7 @@ class LocalRunner:
             return TaskAnswer(reply, files_in(outputs))
 
     def offers(self, capability: str) -> bool:
-        """What needs no device of its own; devices of this machine are measured by the service itself."""
+        """Everything but measuring; the service itself measures on devices of this machine."""
         return capability in QUEUES
 
     def compilers(self, capability: str) -> str:
@@ -89,7 +89,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def keep(files: Mapping[str, bytes], folder: Path) -> str:
-    """Write a task's inputs into a folder of its own, by plain name; the folder."""
+    """Write a task's inputs into a folder of its own, by plain name; returns the folder."""
     folder.mkdir()
     for name, data in files.items():
         (folder / Path(name).name).write_bytes(data)

@@ -25,7 +25,7 @@ _STAND_IN = {
 
 
 class UnknownCapability(WarpwrightError):
-    """No task needs a capability of this name."""
+    """There is no capability with this name."""
 
     code = "capability-unknown"
 
@@ -48,12 +48,12 @@ def checked(capabilities: Sequence[str]) -> tuple[str, ...]:
     """The capabilities, each once.
 
     Raises:
-        UnknownCapability: one is none of ``QUEUES`` and no ``measure.<profile>``.
+        UnknownCapability: one is neither in ``QUEUES`` nor ``measure.<profile>``.
     """
     for capability in capabilities:
         if capability not in QUEUES and not _MEASURE.fullmatch(capability):
             known = ", ".join((*QUEUES, "measure.<profile>"))
-            raise UnknownCapability(f"no capability {capability!r}; there are {known}", place=capability)
+            raise UnknownCapability(f"there is no capability {capability!r}; choose from {known}", place=capability)
     if not capabilities:
         raise UnknownCapability("a worker without a capability would never work", place="--capabilities")
     return tuple(dict.fromkeys(capabilities))

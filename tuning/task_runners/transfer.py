@@ -12,17 +12,17 @@ __all__ = ["TransferFailed", "download", "upload"]
 
 SECONDS = 60.0
 DELAYS = (0.2, 1.0, 3.0)
-"""Between tries of a transfer: a service that restarts is back within seconds."""
+"""Pauses between attempts of a transfer: a service that restarts is back within seconds."""
 
 
 class TransferFailed(WarpwrightError):
-    """A file could not be sent or did not arrive as it was sent."""
+    """A file could not be sent or arrived damaged."""
 
     code = "transfer-failed"
 
 
 def upload(files: Mapping[str, bytes], service_url: str, token: str = "") -> dict[str, str]:
-    """Send files to the service; their digests by name.
+    """Send files to the service; returns their digests by name.
 
     Raises:
         TransferFailed: the service refused one or could not be reached.
@@ -42,26 +42,26 @@ def download(digests: Mapping[str, str], service_url: str, token: str = "") -> d
     """Files by name from their digests.
 
     Raises:
-        TransferFailed: one could not be had, or its bytes do not match.
+        TransferFailed: one could not be fetched, or its bytes do not match.
     """
     files: dict[str, bytes] = {}
     with _client(service_url, token) as client:
         for name, digest in digests.items():
             content = _send(client, name, "GET", f"/v1/artifacts/{digest}").content
             if digest_bytes(content) != digest:
-                raise TransferFailed(f"{name}: the bytes are not those of {digest}")
+                raise TransferFailed(f"{name}: the bytes do not match {digest}")
             files[name] = content
     return files
 
 
 def _client(service_url: str, token: str) -> httpx.Client:
     headers = telemetry.carrier() | ({"authorization": f"Bearer {token}"} if token else {})
-    # Plain HTTP needs no certificate store, and reading it takes longer than most transfers.
+    # Plain HTTP needs no certificate store, and loading one takes longer than most transfers.
     return httpx.Client(base_url=service_url, timeout=SECONDS, headers=headers, verify=service_url.startswith("https"))
 
 
 def _send(client: httpx.Client, name: str, method: str, path: str, data: bytes | None = None) -> httpx.Response:
-    """One transfer; both kinds may be repeated, for a digest says what is meant."""
+    """One transfer; both directions may be repeated, because the digest identifies the content."""
     for delay in (*DELAYS, None):
         try:
             kind = {"content-type": "application/octet-stream"} if data is not None else {}

@@ -1,4 +1,4 @@
-"""Replies of children as JSON and back, for engines whose children are on other machines."""
+"""Replies of children as JSON and back, for task runners whose children are on other machines."""
 
 from dataclasses import asdict
 from typing import Any
@@ -40,12 +40,12 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
 
 
 def reply_from_json(document: dict[str, Any]) -> Reply:
-    """The reply; ``ProtocolBroken`` for anything that is none, so that no worker can make us raise."""
+    """The reply; ``ProtocolBroken`` for anything else, so that no worker can cause an exception here."""
     kind = _KINDS.get(str(document.get("kind")))
     try:
         if kind is None:
             raise TypeError("no such kind")
         reply: Reply = kind(**{key: value for key, value in document.items() if key != "kind"})
     except TypeError as error:
-        return ProtocolBroken(f"a worker's reply is none of ours: {error}")
+        return ProtocolBroken(f"a worker's reply cannot be read: {error}")
     return reply

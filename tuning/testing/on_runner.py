@@ -1,4 +1,4 @@
-"""The stand-in toolchain with every step a task of an engine: what the engines of a real toolchain are tried with.
+"""The stand-in toolchain with every step a task of a task runner, to test the runners of the real toolchain.
 
 It behaves as the plain stand-in does, so the same tests pass on both; but the steps sleep, hang and crash in children, here
 or on workers, their products travel as files by digest, and times come from a session on the simulated device.
@@ -144,18 +144,18 @@ class StandInOnEngine:
             yield from self._devices.session(device, candidates, Path(folder), patience)
 
     def available(self) -> bool:
-        """Whether the engine can give tasks out."""
+        """Whether the task runner can send out tasks."""
         return self.engine.available()
 
     def close(self) -> None:
-        """End the engine."""
+        """Close the task runner."""
         self.engine.close()
 
     def _run(self, task: str, payload: dict[str, Any], patience: Patience, step: str) -> dict[str, Any]:
         return _value(self._task(task, payload, patience), step)
 
     def _task(self, task: str, payload: dict[str, Any], patience: Patience, *, output: bool = False) -> TaskAnswer:
-        # The stand-in's steps last as the recipe says, so the clock of the child is the patience itself.
+        # The stand-in's steps take as long as the recipe says, so the child's clock is the step's own time limit.
         limits = Limits(wall_seconds=max(0.05, patience.left))
         return self.engine.run(task, payload, limits, cancel=patience.stop.event, trace=errors.trace(), output=output)
 

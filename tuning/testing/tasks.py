@@ -1,6 +1,6 @@
 """The stand-in's tasks: each step of the stand-in toolchain in a child, its values as JSON and its products as files.
 
-The children sleep, hang and crash for real, so that whatever supervises them is tried and not the stand-in's own patience.
+The children really sleep, hang and crash, so that their supervisor is tested, not the stand-in's own time limits.
 """
 
 import json
@@ -29,7 +29,9 @@ PATIENCE = 7200.0
 
 
 def step(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``stand_in.step``: takes its time and says so; leaves a file where an output folder is given, one at once if asked."""
+    """Task ``stand_in.step``: takes the given time and reports it; writes a file into the output folder if there is
+    one, at once if asked.
+    """
     if payload.get("output") and payload.get("early"):
         Path(payload["output"], "early.txt").write_text("before\n")
     time.sleep(float(payload["seconds"]))

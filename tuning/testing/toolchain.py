@@ -106,7 +106,7 @@ def stand_in_ir(
 
 
 def new_ir(name: str = "toy", **recipe: Any) -> str:
-    """As :func:`stand_in_ir`, a kernel that nobody has seen yet."""
+    """As :func:`stand_in_ir`, for a new kernel."""
     return stand_in_ir(name, salt=uuid.uuid4().hex, **recipe)
 
 
@@ -117,7 +117,7 @@ def _recipe(ir: str) -> dict[str, Any]:
         raise DocumentError(f"the IR is not JSON: {error}", code="ir-not-json", place="/ir") from error
     recipe = document.get("stand_in") if isinstance(document, dict) else None
     if not isinstance(recipe, dict):
-        raise DocumentError("the IR is no PrimFunc", code="ir-not-primfunc", place="/ir")
+        raise DocumentError("the IR is not a PrimFunc", code="ir-not-primfunc", place="/ir")
     try:
         return json.loads(stand_in_ir(**{**recipe, "faults": recipe.get("faults", {})}))["stand_in"]  # type: ignore[no-any-return]  # a recipe is a JSON object
     except TypeError as error:
@@ -131,12 +131,12 @@ class StandInToolchain:
         self.version = version
         self.device = device
         self.engine = engine
-        """Where given, each compilation also runs a task in a child, so that children can be killed."""
+        """If given, each compilation also runs a task in a child, so that children can be killed."""
         self.compiled: list[str] = []
         """Names of the candidates compiled, in order; lets tests count work that was really done."""
 
     def identity(self, profile: HardwareProfile) -> Identity:
-        """Columns that can never be mistaken for a real toolchain's."""
+        """Columns that cannot be mistaken for those of a real toolchain."""
         return Identity(f"stand-in {self.version}", "stand-in/1", "stand-in/1", "stand-in/1")
 
     def read(self, ir: str, profile: HardwareProfile, patience: Patience) -> KernelRead:
@@ -148,7 +148,7 @@ class StandInToolchain:
         if refuse == "foreign-code":
             raise ForeignCode("a call of 'evil'", code="foreign-code", place="/body")
         if refuse:
-            raise DocumentError(f"refused as the recipe asks: {refuse}", code=refuse, place="/body")
+            raise DocumentError(f"refused as the recipe demands: {refuse}", code=refuse, place="/body")
         op = Op("copy_A", OpKind.COPY, ROOT, Issue.BLOCKING, 1, (), (), ())
         graph = KernelGraph(
             name=recipe["name"],
@@ -165,7 +165,7 @@ class StandInToolchain:
         return KernelRead(graph, "stand-in:" + digest_text(json.dumps([identity, ir_salt(ir)], sort_keys=True)))
 
     def propose(self, kernels: Mapping[int, KernelRead], request: TuneRequest, patience: Patience) -> Proposals:
-        """As many schedules as the recipe says, each with one warp more than the one before."""
+        """As many schedules as the recipe says, each with one more warp than the one before."""
         schedules: list[ProposedSchedule] = []
         rejected: list[RejectedStructure] = []
         for variant in sorted(kernels):
@@ -202,7 +202,7 @@ class StandInToolchain:
     ) -> Mapping[str, JsonValue]:
         """Everything is impossible for the same reason."""
         if not why.startswith(("pipelines.", "roles.")):
-            raise PinError(f"nothing here is called {why[:80]!r}", code="why-unknown", place="/why")
+            raise PinError(f"there is nothing called {why[:80]!r}", code="why-unknown", place="/why")
         return {"why": why, "possible": False, "conflicts": [asdict(CONFLICT)]}
 
     def forecast(self, kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile) -> float | None:
@@ -230,7 +230,7 @@ class StandInToolchain:
         patience: Patience,
         build_options: Sequence[BuildOption] = (),
     ) -> Built:
-        """Text that stands for a binary, after the recipe's time, unless the recipe names a fault."""
+        """Text in place of a binary, after the recipe's time, unless the recipe names a fault."""
         document = json.loads(ir)
         recipe = _recipe(json.dumps({"stand_in": document["stand_in"]}))
         number = _warps(schedule) - 4 if schedule is not None else -1
@@ -244,7 +244,7 @@ class StandInToolchain:
         if fault == "raise":
             raise RuntimeError("the stand-in was asked to break")
         if fault:
-            raise StepFailed(Outcome(fault), Failure(f"stand-in-{fault}", "as the recipe asks"))
+            raise StepFailed(Outcome(fault), Failure(f"stand-in-{fault}", "as the recipe demands"))
         source = f"// {recipe['name']} {recipe['salt']} {kind.value} {number}\n"
         return Built(
             {
@@ -346,7 +346,7 @@ def _warps(schedule: Schedule) -> int:
 
 
 def _work(seconds: float, patience: Patience) -> None:
-    """Sleep like a step that takes its time, and end like a killed child when the time or the patience is over."""
+    """Sleep as long as the step takes, and end like a killed child when its time limit is over or it is stopped."""
     limit = min(seconds, patience.left)
     started = time.monotonic()
     if limit > 0 and patience.stop.event.wait(limit):

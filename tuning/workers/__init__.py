@@ -1,1 +1,1 @@
-"""The worker process: takes tasks from queues, runs them in supervised children, and reports how it fares."""
+"""The worker process: takes tasks from queues, runs them in supervised children, and reports its state."""

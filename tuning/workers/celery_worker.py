@@ -28,7 +28,7 @@ COMPILES = {"compile.cuda": TargetFamily.CUDA, "compile.ascend": TargetFamily.AS
 
 
 class CompilersDiffer(WarpwrightError):
-    """Live workers of this capability have other compilers; stop them first, as results name one set of compilers."""
+    """Live workers of this capability have other compilers; stop them first, because results name one set of compilers."""
 
     code = "compilers-differ"
 
@@ -46,22 +46,22 @@ def run_worker(
     visibility_seconds: int = VISIBILITY_SECONDS,
     heartbeat_seconds: float = BEAT_SECONDS,
 ) -> None:
-    """Work until told to stop; SIGTERM lets running tasks end, SIGKILL loses nothing.
+    """Work until stopped; SIGTERM lets running tasks end, SIGKILL loses nothing.
 
     Args:
         broker_url: Redis.
         capabilities: members of ``QUEUES``, ``measure.<profile>``, or ``measure`` for every device of this machine.
-        slots: tasks at a time.
-        name: for people; the host's name is added.
-        service_url: where reports and files go; without it no report is made, and files go where the task says.
+        slots: tasks that run at the same time.
+        name: shown to people; the host's name is added.
+        service_url: where reports and files go; without it there are no reports, and files go where the task says.
         token: of the service, scope ``work``.
         devices: options of the devices to use instead of those that the operating system shows.
-        silence_seconds: as the engine's.
-        heartbeat_seconds: between reports to the service.
-        visibility_seconds: after which Redis delivers a task again that was not acknowledged.
+        silence_seconds: as in the Celery runner.
+        heartbeat_seconds: interval of reports to the service.
+        visibility_seconds: after this time Redis delivers an unacknowledged task again.
 
     Raises:
-        UnknownCapability: a capability is none of these. DeviceMissing: no device of this machine is of that profile.
+        UnknownCapability: there is no such capability. DeviceMissing: this machine has no device of that profile.
         CompilersDiffer: live workers have others.
     """
     wanted, found = devices_for([each for each in capabilities if each], devices)
@@ -73,25 +73,25 @@ def run_worker(
     compilers = {each: compilers_here(family) for each, family in COMPILES.items() if each in capabilities}
     for capability, here in compilers.items():
         if ledger.offered(capability) and (there := ledger.compilers(capability)) != here:
-            message = f"workers of {capability} have {there!r} and this machine has {here!r}: results would be mixed up"
+            message = f"workers of {capability} have {there!r}, this machine has {here!r}: results would be mixed"
             raise CompilersDiffer(message, place=capability)
     heartbeat = Heartbeat(
         app, ledger, capabilities, found, compilers, service_url=service_url, token=token, seconds=heartbeat_seconds
     )
-    # Weak references by default: these live as long as the worker does, which is this very call.
+    # Signals keep weak references by default: these objects live as long as this call.
     signals.celeryd_after_setup.connect(heartbeat.before_work, weak=False)
     signals.worker_ready.connect(heartbeat.start, weak=False)
     signals.worker_shutting_down.connect(heartbeat.stop, weak=False)
-    # Exporters have threads, so each process of the pool has one of its own, made after the fork.
+    # Exporters have threads, so each process of the pool makes its own after the fork.
     signals.worker_process_init.connect(lambda **_: telemetry.configure("warpwright-worker"), weak=False)
     signals.worker_process_shutdown.connect(lambda **_: duty.close(), weak=False)
     signals.worker_process_shutdown.connect(lambda **_: telemetry.flush(), weak=False)
-    # Celery is not to set logging up: this process has a log.
+    # Celery must not configure logging: this process has its own.
     signals.setup_logging.connect(lambda **_: None, weak=False)
-    # Worker processes of a pool are forked before any task, so nothing heavy may be imported by then.
+    # Worker processes of a pool are forked before any task, so nothing heavy may be imported before.
     app.start(
         [
-            "--quiet",  # standard output is no place for a banner
+            "--quiet",  # no banner on standard output
             "worker",
             "--pool=prefork",
             f"--concurrency={slots}",
@@ -105,7 +105,7 @@ def run_worker(
 
 
 def _wait_for_broker(ledger: Ledger) -> None:
-    """A worker may be up before its broker: what it asks first must not end it, as what Celery asks later does not."""
+    """A worker may start before its broker: its first question must not end it, just as Celery's later ones do not."""
     told = ""
     while True:
         try:

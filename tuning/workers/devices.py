@@ -19,7 +19,7 @@ def devices_for(
     """The capabilities, ``measure`` written out for every device that answers, and the device of each ``measure.<profile>``.
 
     Raises:
-        DeviceMissing: a measuring capability was asked for by name, and no device of this machine is of that profile.
+        DeviceMissing: a measuring capability was named, and this machine has no device of that profile.
     """
     prefix = measuring("")
     if not any(each == EVERY or each.startswith(prefix) for each in capabilities):
@@ -37,10 +37,8 @@ def devices_for(
             wanted.append(capability)
         if capability.startswith(prefix) and capability not in known:
             seen = ", ".join(str(device.facts.get("name")) for device in here) or "none"
-            message = (
-                f"no device of this machine is of the profile {capability.removeprefix(prefix)!r}; there is {seen}"
-            )
+            message = f"this machine has no device of profile {capability.removeprefix(prefix)!r}; it has {seen}"
             raise DeviceMissing(message, place=capability)
     if EVERY in wanted:
-        raise DeviceMissing("no device of this machine is of a built-in profile", place=EVERY)
+        raise DeviceMissing("no device of this machine matches a built-in profile", place=EVERY)
     return tuple(dict.fromkeys(wanted)), {each: known[each] for each in wanted if each in known}

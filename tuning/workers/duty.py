@@ -1,4 +1,4 @@
-"""One task on a worker: taken in the ledger, run in a supervised child, stopped when nobody asks for it any more."""
+"""One task on a worker: taken in the ledger, run in a supervised child, stopped once nobody asks for it."""
 
 import os
 import secrets
@@ -26,14 +26,14 @@ __all__ = ["Duty"]
 log = structlog.get_logger(__name__)
 
 BEAT_SECONDS = 0.25
-"""Also how late a worker may see that nobody asks any more; a cancelled task must be gone within a second."""
+"""Also the delay until a worker notices that nobody asks any more; a cancelled task must end within a second."""
 
 PATIENCE_BEATS = 20
-"""Beats that may fail (a broker that restarts) before the task is given up: by then it was given to another."""
+"""Heartbeats that may fail (a broker that restarts) before the task is abandoned: by then another worker has it."""
 
 
 class Duty:
-    """Does requests in warm children of this process; made once and used in the worker's forked pool processes.
+    """Performs requests in warm children of this process; made once and used in the worker's forked pool processes.
 
     Args:
         devices: options of this machine's devices by capability (``measure.<profile>``).
@@ -50,14 +50,14 @@ class Duty:
         self._pools: dict[bool, ChildPool] = {}
 
     def __call__(self, request: dict[str, Any], task_id: str, worker: str, ledger: Ledger) -> dict[str, Any] | None:
-        """The answer to one request; None when the task is not ours to do."""
+        """The answer to one request; None if this worker must not do the task."""
         me = f"{worker}:{os.getpid()}:{secrets.token_hex(4)}"
         if not ledger.take(task_id, me):
             log.info("task-not-wanted", task=request["task"])
             return None
         with self._beating(task_id, me, ledger) as cancel:
             reply, files = self._perform(request, cancel, lambda event: _spared(lambda: ledger.tell(task_id, event)))
-        # The key that says we work is left to run out: the answer is stored after this, and nobody may look between.
+        # The working key is left to expire: the answer is stored after this, and nobody may look in between.
         error, healthy = _own_error(request["task"], reply), _health(request["task"], reply)
         _spared(lambda: ledger.note(worker, error=error, healthy=healthy))
         return {"reply": reply_to_json(reply), "files": files}
@@ -76,7 +76,7 @@ class Duty:
             while not ended.wait(BEAT_SECONDS):
                 try:
                     wanted, failed = ledger.beat(task_id, me), 0
-                except Exception:  # noqa: BLE001 - whatever the broker's client raises, we go on until patience ends
+                except Exception:  # noqa: BLE001 - whatever the broker's client raises, the task continues until too many heartbeats failed
                     failed += 1
                     wanted = failed < PATIENCE_BEATS
                 if not wanted:
@@ -112,7 +112,7 @@ class Duty:
                     payload["output"] = str(output)
                 reply = pool.run(task, payload, limits, trace=trace, cancel=cancel, on_event=tell)
                 telemetry.ended(get_current_span(), reply)
-                # Also of a task that was ended: a search keeps the best that it had. Nobody waits for a cancelled one's.
+                # Also for a stopped task: a search keeps its best answer. Nobody waits for that of a cancelled one.
                 files = files_in(output) if not cancel.is_set() else {}
                 return reply, upload(files, service, self._token)
             except TransferFailed as error:
@@ -120,7 +120,7 @@ class Duty:
 
 
 def _spared(tell: Callable[[], None]) -> None:
-    """Tell the broker something that the answer holds as well, or that is for people; it may be away."""
+    """Tell the broker something that is also in the answer, or only shown to people; it may not answer."""
     try:
         tell()
     except Exception as error:  # noqa: BLE001 - whatever its client raises, the task is not to blame
@@ -128,14 +128,14 @@ def _spared(tell: Callable[[], None]) -> None:
 
 
 def _own_error(task: str, reply: Reply) -> dict[str, Any] | None:
-    """What went wrong on this worker; a candidate that fails or a refusal is none of its faults."""
+    """The worker's own error; a candidate that fails or a refusal is not one."""
     if isinstance(reply, Raised | ProtocolBroken):
         return {"code": type(reply).__name__, "message": reply.message[:500], "task": task}
     return None
 
 
 def _health(task: str, reply: Reply) -> bool | None:
-    """Whether the device of this worker is well, None where the task says nothing of it."""
+    """Whether the device of this worker is healthy; None if the task does not say."""
     if task != SESSION or isinstance(reply, Cancelled) or not isinstance(reply, Returned):
         return None
     return not reply.value.get("device_lost", False)

@@ -1,6 +1,6 @@
-"""A worker's heartbeat: tells the service what it is and how it fares, offers its capabilities, and obeys a drain.
+"""A worker's heartbeat: reports its identity and state to the service, offers its capabilities, and obeys a drain.
 
-It runs in the worker's main process beside Celery's own loop. A service that is away costs nothing but the report: tasks
+It runs in the worker's main process beside Celery's own loop. If the service does not answer, only the report is lost: tasks
 come from the broker.
 """
 
@@ -32,7 +32,7 @@ PACKAGES = ("warpwright", "celery", "tilelang", "torch")
 
 
 class Heartbeat:
-    """One worker's. Methods but ``beat`` are receivers of Celery's signals."""
+    """The heartbeat of one worker. All methods but ``beat`` receive Celery's signals."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Heartbeat:
         self._headers = headers
 
     def before_work(self, sender: str, instance: Any, **_: Any) -> None:
-        """Know our name; a worker that was drained before it restarted begins by taking nothing."""
+        """Learn the worker's name; a worker that was drained before its restart takes nothing at first."""
         self._name = sender
         self._draining = self._report(*self._ledger.noted(self._name))
         if self._draining:
@@ -72,13 +72,13 @@ class Heartbeat:
             self._taken = set()
 
     def start(self, **_: Any) -> None:
-        """Begin to beat."""
+        """Start the heartbeat."""
         threading.Thread(target=self._run, name="heartbeat", daemon=True).start()
 
     def stop(self, **_: Any) -> None:
-        """Offer nothing more; running tasks go on."""
+        """Withdraw all offers; running tasks continue."""
         self._ending.set()
-        # So that a worker with newer compilers may start at once; a device that is offered may come back in a moment.
+        # So that a worker with newer compilers may start at once; an offered device may come back in a moment.
         with contextlib.suppress(Exception):
             self._ledger.withdraw(self._compilers)
 
@@ -96,13 +96,13 @@ class Heartbeat:
         while True:
             try:
                 self.beat()
-            except Exception as error:  # noqa: BLE001 - the broker may be away; the worker itself waits for it too
+            except Exception as error:  # noqa: BLE001 - the broker may be unavailable; the worker itself waits for it too
                 log.warning("heartbeat-broke", error=str(error)[:200])
             if self._ending.wait(self._seconds):
                 return
 
     def _take(self, wanted: set[str]) -> None:
-        """Consume exactly these queues from now on; a task that runs is not touched."""
+        """Consume exactly these queues from now on; running tasks are not affected."""
         for queue in sorted(self._taken - wanted):
             self._app.control.cancel_consumer(queue, destination=[self._name])
         for queue in sorted(wanted - self._taken):
@@ -112,7 +112,7 @@ class Heartbeat:
         self._taken = wanted
 
     def _probe(self) -> bool:
-        """Ask the devices again for a right canary, now and then."""
+        """Check the canary of the devices again at intervals."""
         self._until_probe -= self._seconds
         if self._until_probe > 0:
             return False
@@ -126,7 +126,7 @@ class Heartbeat:
         return True
 
     def _report(self, done: int, error: dict[str, Any] | None, healthy: bool) -> bool:
-        """Whether the service wants us drained; as before while it cannot be asked."""
+        """Whether the service wants this worker drained; unchanged while it cannot be asked."""
         if not self._service:
             return self._draining
         report = {

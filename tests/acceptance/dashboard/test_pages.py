@@ -101,7 +101,7 @@ def test_why_not_answers_with_families_and_numbers(shown: Shown) -> None:
     assert "shared_memory" in answer.text
     wrong = client.post(f"/jobs/{shown.measured}/why", data={"why": "nonsense", "variant": "0"})
     assert wrong.status_code == 200
-    assert "nothing here is called" in wrong.text
+    assert "there is nothing called" in wrong.text
 
 
 def test_the_model_page_names_the_families_that_the_hardware_contradicted(shown: Shown) -> None:

@@ -68,7 +68,7 @@ def test_the_file_says_what_the_page_says(shown: Shown) -> None:
         "proof: II 100 cycles",
         "What binds",
         "What went wrong",
-        "as the recipe asks",
+        "as the recipe demands",
         "consumer registers: asked 240, got 168",
         "TileLang source to paste",
         "# stand-in schedule of 4 warps",

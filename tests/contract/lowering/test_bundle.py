@@ -131,7 +131,7 @@ def test_links_folders_and_devices_are_refused(bundle: Path, tmp_path: Path, kin
         entry = tarfile.TarInfo(f"binaries/{'0' * 64}.so")
         entry.type, entry.linkname = kind, "/etc/passwd"
         archive.addfile(entry)
-    with pytest.raises(BundleError, match="an entry that no bundle has"):
+    with pytest.raises(BundleError, match="an entry that does not belong in a bundle"):
         unpack(bundle, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
