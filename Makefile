@@ -79,7 +79,7 @@ fuzz-api: setup ## Generated requests over the whole OpenAPI document: one JSON 
 	$(PY) -m benchmarks.api
 
 chaos: setup ## Kill servers, runners, Celery workers and children at 200 random moments; nothing may be lost
-	$(PY) -m benchmarks.chaos --engine celery --kills 200
+	$(PY) -m benchmarks.chaos --runner celery --kills 200
 
 bench: bench-solve bench-ranking bench-service ## All benchmarks that need no device
 

@@ -1,4 +1,4 @@
-"""Chaos: ``python -m benchmarks.chaos [--kills 200] [--engine celery]`` kills processes with SIGKILL while batches run.
+"""Chaos: ``python -m benchmarks.chaos [--kills 200] [--runner celery]`` kills processes with SIGKILL while batches run.
 
 A server that answers requests, two runners that share its database and artifact folder, the children of their tasks; for
 Celery a Redis, three workers, their pool processes and their children. All on the stand-in toolchain whose every step is a
@@ -41,7 +41,7 @@ def run(
     kills: int,
     jobs: int,
     *,
-    engine: str = "local",
+    runner: str = "local",
     database: str = "sqlite",
     seed: int = 1,
     pause: tuple[float, float] = (0.05, 0.4),
@@ -56,7 +56,7 @@ def run(
         url = f"sqlite:///{folder / 'warpwright.db'}"
         if database == "postgresql":
             url = stack.enter_context(TemporaryPostgresql()).database()
-        fleet = Fleet(folder, url, engine)
+        fleet = Fleet(folder, url, runner)
         killed: Counter[str] = Counter()
         begun = time.monotonic()
         until = begun + limit
@@ -102,7 +102,7 @@ def run(
         if "attempt-broke" in log or "end-not-written" in log:
             problems.append("an attempt broke: " + log[max(0, log.find("attempt-broke") - 200) :][:3000])
         return {
-            "engine": engine,
+            "runner": runner,
             "database": database,
             "seed": seed,
             "kills": sum(killed.values()),
@@ -123,7 +123,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Kill processes at random while batches run, then check everything.")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=40, help="of one batch")
-    parser.add_argument("--engine", choices=["local", "celery"], default="celery")
+    parser.add_argument("--runner", choices=["local", "celery"], default="celery")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which no more is killed")
@@ -131,7 +131,7 @@ def main() -> int:
     report = run(
         arguments.kills,
         arguments.jobs,
-        engine=arguments.engine,
+        runner=arguments.runner,
         database=arguments.database,
         seed=arguments.seed,
         limit=arguments.limit,

@@ -60,7 +60,7 @@ def serve(folder: str, database_url: str, port: int, job_slots: int, broker_url:
 class Fleet:
     """All processes, started again whenever they are found dead. The first service answers, the others run jobs."""
 
-    def __init__(self, folder: Path, database_url: str, engine: str) -> None:
+    def __init__(self, folder: Path, database_url: str, runner: str) -> None:
         self.mark = uuid.uuid4().hex
         os.environ[MARK] = self.mark  # inherited by everything that comes from here, so that what is left can be found
         self._context = multiprocessing.get_context("forkserver")
@@ -68,7 +68,7 @@ class Fleet:
         self._folder, self._database_url = folder, database_url
         self._log = str(folder / "log.txt")
         self.farm = (
-            TemporaryFarm(0, devices=[SIMULATED], preload=PRELOAD, log=self._log) if engine == "celery" else None
+            TemporaryFarm(0, devices=[SIMULATED], preload=PRELOAD, log=self._log) if runner == "celery" else None
         )
         self._broker = self.farm.broker_url if self.farm else ""
         self.ports = [_free_port() for _ in range(1 + RUNNERS)]

@@ -1,6 +1,6 @@
 """A farm on one machine with real devices: ``python -m benchmarks.device_farm --out DIR`` writes ``DIR/device_farm.json``.
 
-The processes are those of ``docker-compose.yml``, started by the same commands: a Redis, ``warpwright serve`` with the engine
+The processes are those of ``docker-compose.yml``, started by the same commands: a Redis, ``warpwright serve`` with the runner
 ``celery``, one worker that builds, and one worker for each device. ``warpwright batch`` sends kernel files of ``examples/``. The
 first device's worker is killed in the middle of its first session and started again; its session is given out anew. The batch
 is sent once more in the end: every line must be answered by what the first one found. ``--simulated`` is a dry run: the stand-in

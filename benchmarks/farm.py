@@ -27,7 +27,7 @@ from warpwright.service.testing.running import RunningService
 from warpwright.tuning.children import Limits
 from warpwright.tuning.task_runners.celery import CeleryRunner
 from warpwright.tuning.task_runners.farm import FarmDevices
-from warpwright.tuning.testing.on_runner import SIMULATED, StandInOnEngine
+from warpwright.tuning.testing.on_runner import SIMULATED, StandInOnRunner
 
 __all__ = ["main", "run"]
 
@@ -46,16 +46,16 @@ def run(jobs: int, workers: int) -> dict[str, Any]:
             settings = Settings(
                 data=Path(name), database_url=url, broker_url=farm.broker_url, job_slots=2, build_slots=workers
             )
-            engine = celery_runner(settings)
-            tools = StandInOnEngine(engine, FarmDevices(engine, []), StandInToolchain(device=True))
+            runner = celery_runner(settings)
+            tools = StandInOnRunner(runner, FarmDevices(runner, []), StandInToolchain(device=True))
             with RunningService(settings, toolchain=tools) as service:
-                engine.service_url = service.url
+                runner.service_url = service.url
                 _jobs(service, 2, measure=True)  # children are warm afterwards
                 idle = _rate(farm, 5.0)
                 compiled = _load(service, farm, url, jobs, measure=False)
                 measured = _load(service, farm, url, jobs, measure=True)
-                flight = _in_flight(engine, farm) - idle
-                memory = _waiting(engine, farm)
+                flight = _in_flight(runner, farm) - idle
+                memory = _waiting(runner, farm)
         return {
             "machine": {"cores": os.cpu_count(), "load_average": [round(each, 1) for each in os.getloadavg()]},
             "workers": workers,
@@ -135,11 +135,11 @@ def _cpu(farm: TemporaryFarm) -> float:
     return total
 
 
-def _in_flight(engine: CeleryRunner, farm: TemporaryFarm) -> float:
+def _in_flight(runner: CeleryRunner, farm: TemporaryFarm) -> float:
     """Commands a second while one task runs, the idle farm's included."""
     seconds = 12.0
     thread = threading.Thread(
-        target=lambda: engine.run(
+        target=lambda: runner.run(
             "stand_in.step", {"seconds": seconds}, Limits(wall_seconds=60.0), cancel=threading.Event()
         )
     )
@@ -152,14 +152,14 @@ def _in_flight(engine: CeleryRunner, farm: TemporaryFarm) -> float:
     return rate
 
 
-def _waiting(engine: CeleryRunner, farm: TemporaryFarm, tasks: int = 50) -> int:
+def _waiting(runner: CeleryRunner, farm: TemporaryFarm, tasks: int = 50) -> int:
     """Bytes of Redis's memory that one waiting task takes: tasks of a capability that no worker has."""
     cancel = threading.Event()
     before = int(farm.redis.info("memory")["used_memory"])
     payload = {"profile": "b200", "ir": "x" * IR_BYTES}
     limits = Limits(wall_seconds=120.0)
     threads = [
-        threading.Thread(target=engine.run, args=("measure.session", payload, limits), kwargs={"cancel": cancel})
+        threading.Thread(target=runner.run, args=("measure.session", payload, limits), kwargs={"cancel": cancel})
         for _ in range(tasks)
     ]
     for thread in threads:

@@ -66,18 +66,18 @@ def make_toolchain(settings: Settings) -> Toolchain:
         from warpwright.tuning.supervised_toolchain import ChildToolchain
         from warpwright.tuning.task_runners.farm import FarmDevices
 
-        engine = make_task_runner(settings)
-        return ChildToolchain(engine, memory_bytes=settings.child_memory_bytes, devices=FarmDevices(engine))
+        runner = make_task_runner(settings)
+        return ChildToolchain(runner, memory_bytes=settings.child_memory_bytes, devices=FarmDevices(runner))
     from warpwright.service.testing import StandInToolchain
 
     if settings.toolchain != "stand_in_children":
         return StandInToolchain(device=settings.toolchain == "stand_in_device")
     from warpwright.tuning.task_runners.farm import FarmDevices
-    from warpwright.tuning.testing.on_runner import SIMULATED, StandInOnEngine
+    from warpwright.tuning.testing.on_runner import SIMULATED, StandInOnRunner
 
-    engine = make_task_runner(settings)
+    runner = make_task_runner(settings)
     here = [SIMULATED] if settings.task_runner == "local" else []
-    return StandInOnEngine(engine, FarmDevices(engine, here), StandInToolchain(device=True))
+    return StandInOnRunner(runner, FarmDevices(runner, here), StandInToolchain(device=True))
 
 
 def create_app(

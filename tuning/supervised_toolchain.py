@@ -75,8 +75,8 @@ _BASELINES: dict[CandidateKind, BaselineKind] = {
 class ChildToolchain:
     """Implements ``warpwright.tuning.toolchain.Toolchain`` on tasks."""
 
-    def __init__(self, engine: TaskRunner, *, memory_bytes: int = 8 << 30, devices: Devices | None = None) -> None:
-        self._engine = engine
+    def __init__(self, runner: TaskRunner, *, memory_bytes: int = 8 << 30, devices: Devices | None = None) -> None:
+        self._runner = runner
         self._memory = memory_bytes
         self._devices = devices or Devices()
         self._pinned: dict[str, KernelGraph] = {}
@@ -86,7 +86,7 @@ class ChildToolchain:
         """Compiler builds, constraint-set version, protocol and verification settings."""
         rules = CONSTRAINT_SET if profile.family is TargetFamily.CUDA else ASCEND_CONSTRAINT_SET
         builds = "compile.cuda" if profile.family is TargetFamily.CUDA else "compile.ascend"
-        compilers = self._engine.compilers(builds) or compilers_here(profile.family)
+        compilers = self._runner.compilers(builds) or compilers_here(profile.family)
         return Identity(compilers, rules, GPU_1.name, VERIFICATION)
 
     def read(self, ir: str, profile: HardwareProfile, patience: Patience) -> KernelRead:
@@ -202,14 +202,14 @@ class ChildToolchain:
 
     def available(self) -> bool:
         """Whether the task runner can send out tasks."""
-        return self._engine.available()
+        return self._runner.available()
 
     def close(self) -> None:
         """End all children."""
-        self._engine.close()
+        self._runner.close()
 
     def _run(self, task: str, payload: dict[str, Any], patience: Patience, step: str) -> dict[str, Any]:
-        answer = self._engine.run(
+        answer = self._runner.run(
             task, payload, self._limits(patience), cancel=patience.stop.event, trace=errors.trace()
         )
         return _value(answer.reply, step)
@@ -231,7 +231,7 @@ class ChildToolchain:
 
         def ask(asked: dict[str, Any]) -> TaskAnswer:
             limits, event = self._limits(patience), patience.stop.event
-            return self._engine.run(task, asked, limits, cancel=event, trace=errors.trace(), output=True)
+            return self._runner.run(task, asked, limits, cancel=event, trace=errors.trace(), output=True)
 
         return answered(ask, payload, lambda answer: answer.reply)
 
@@ -239,7 +239,7 @@ class ChildToolchain:
         self, task: str, payload: dict[str, Any], patience: Patience
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
         limits = self._limits(patience)
-        answer = self._engine.run(task, payload, limits, cancel=patience.stop.event, trace=errors.trace(), output=True)
+        answer = self._runner.run(task, payload, limits, cancel=patience.stop.event, trace=errors.trace(), output=True)
         return _value(answer.reply, "compile"), answer.files
 
     def _limits(self, patience: Patience) -> Limits:

@@ -16,11 +16,11 @@ router = APIRouter(tags=["health"], route_class=StrictRoute)
 
 
 class Health(BaseModel):
-    """What a probe wants to know."""
+    """State of the process for a probe."""
 
     status: str
-    engine: str | None = Field(
-        default=None, description="`away`: jobs wait for the broker; everything else is answered."
+    task_runner: str | None = Field(
+        default=None, description="`unavailable`: jobs wait for the broker; all other requests are answered."
     )
 
 
@@ -32,16 +32,16 @@ async def healthz() -> Health:
 
 @router.get("/readyz", response_model=Health, response_model_exclude_none=True)
 def readyz(context: ContextDep) -> Health:
-    """The process can answer: database there and at our revision, artifact folder writable.
+    """The process can answer: the database is reachable and at this revision, the artifact folder is writable.
 
-    A broker that is away makes jobs wait and nothing else, so it is said and no reason to send callers elsewhere.
+    A broker that does not answer only makes jobs wait: the body says so, and callers need not go elsewhere.
     """
     try:
         require_head(context.database)
     except SQLAlchemyError as error:
         raise Unavailable("the database does not answer", code="database-away") from error
     context.store.check()
-    return Health(status="ready", engine=None if context.toolchain.available() else "away")
+    return Health(status="ready", task_runner=None if context.toolchain.available() else "unavailable")
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

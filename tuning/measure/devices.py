@@ -75,7 +75,9 @@ class Devices:
     def session(
         self, device: Device, candidates: Sequence[BuiltCandidate], folder: Path, patience: Patience
     ) -> Outcomes:
-        """Measure candidates; first each one's own result, then the finalists' again with the figures of the interleaved rounds."""
+        """Measure candidates; first each one's own result, then the finalists' again with the figures of the
+        interleaved rounds.
+        """
         jobs, baselines = jobs_of(candidates, folder)
 
         def session(on_result: Callable[[Measured], None]) -> MeasureReport:
@@ -143,7 +145,7 @@ def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> 
     """Run a session in a thread and pass on its results as they arrive, the finalists' last.
 
     Raises:
-        StepFailed: the session's own, or ``measure-broke`` for any other error. Outage: the engine is away.
+        StepFailed: the session's own, or ``measure-broke`` for any other error. Outage: the task runner does not answer.
     """
     results: queue.SimpleQueue[Measured | MeasureReport | BaseException] = queue.SimpleQueue()
 
@@ -170,7 +172,9 @@ def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> 
 
 
 def told_outcomes(report: MeasureReport) -> dict[str, Measurement | StepFailed]:
-    """The outcome of each candidate in a finished session: finalists by the interleaved rounds, the others by their own timing."""
+    """The outcome of each candidate in a finished session: finalists by the interleaved rounds, the others by their
+    own timing.
+    """
     seen = {measured.candidate: measured for measured in report.results}
     found = {candidate: _outcome(measured) for candidate, measured in seen.items()}
     return {**found, **dict(_finals(report, seen))}

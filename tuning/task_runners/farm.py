@@ -33,14 +33,14 @@ GRACE_SECONDS = 60.0
 class FarmDevices(Devices):
     """This machine's devices, and those that workers offer."""
 
-    def __init__(self, engine: TaskRunner, options: Sequence[dict[str, Any]] | None = None) -> None:
+    def __init__(self, runner: TaskRunner, options: Sequence[dict[str, Any]] | None = None) -> None:
         super().__init__(options)
-        self._engine = engine
+        self._runner = runner
 
     def for_profile(self, profile: HardwareProfile) -> Device | None:
         """A device of this machine, else one that a live worker offers."""
         own = super().for_profile(profile)
-        if own is None and self._engine.offers(measuring(profile.name)):
+        if own is None and self._runner.offers(measuring(profile.name)):
             return Device({"kind": ELSEWHERE, "profile": profile.name}, {})
         return own
 
@@ -84,7 +84,7 @@ class FarmDevices(Devices):
                 log.warning("event-of-no-measurement", error=str(error)[:200])
 
         with _deadline(patience, seconds + GRACE_SECONDS) as cancel:
-            answer = self._engine.run(
+            answer = self._runner.run(
                 SESSION,
                 session_payload(profile, candidates, seconds),
                 limits,

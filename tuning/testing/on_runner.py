@@ -35,18 +35,18 @@ from warpwright.tuning.toolchain import (
     StepFailed,
 )
 
-__all__ = ["SIMULATED", "StandInOnEngine"]
+__all__ = ["SIMULATED", "StandInOnRunner"]
 
 SIMULATED: dict[str, Any] = {"kind": "simulated", "name": "simulated H200"}
 """Options of the device that the stand-in's kernels run on; the profile ``h200`` describes it."""
 
 
-class StandInOnEngine:
+class StandInOnRunner:
     """Implements ``warpwright.tuning.toolchain.Toolchain``. ``plain`` says version and device, and counts what was compiled."""
 
-    def __init__(self, engine: TaskRunner, devices: Devices, plain: StandInToolchain | None = None) -> None:
+    def __init__(self, runner: TaskRunner, devices: Devices, plain: StandInToolchain | None = None) -> None:
         self.plain = plain or StandInToolchain()
-        self.engine = engine
+        self.runner = runner
         self._devices = devices
 
     def identity(self, profile: HardwareProfile) -> Identity:
@@ -145,11 +145,11 @@ class StandInOnEngine:
 
     def available(self) -> bool:
         """Whether the task runner can send out tasks."""
-        return self.engine.available()
+        return self.runner.available()
 
     def close(self) -> None:
         """Close the task runner."""
-        self.engine.close()
+        self.runner.close()
 
     def _run(self, task: str, payload: dict[str, Any], patience: Patience, step: str) -> dict[str, Any]:
         return _value(self._task(task, payload, patience), step)
@@ -157,7 +157,7 @@ class StandInOnEngine:
     def _task(self, task: str, payload: dict[str, Any], patience: Patience, *, output: bool = False) -> TaskAnswer:
         # The stand-in's steps take as long as the recipe says, so the child's clock is the step's own time limit.
         limits = Limits(wall_seconds=max(0.05, patience.left))
-        return self.engine.run(task, payload, limits, cancel=patience.stop.event, trace=errors.trace(), output=output)
+        return self.runner.run(task, payload, limits, cancel=patience.stop.event, trace=errors.trace(), output=output)
 
 
 def _value(answer: TaskAnswer, step: str) -> dict[str, Any]:

@@ -127,10 +127,10 @@ def _recipe(ir: str) -> dict[str, Any]:
 class StandInToolchain:
     """Implements ``warpwright.tuning.toolchain.Toolchain``. ``version`` changes the toolchain column, to make results stale."""
 
-    def __init__(self, version: str = "1", device: bool = False, engine: TaskRunner | None = None) -> None:
+    def __init__(self, version: str = "1", device: bool = False, runner: TaskRunner | None = None) -> None:
         self.version = version
         self.device = device
-        self.engine = engine
+        self.runner = runner
         """If given, each compilation also runs a task in a child, so that children can be killed."""
         self.compiled: list[str] = []
         """Names of the candidates compiled, in order; lets tests count work that was really done."""
@@ -234,7 +234,7 @@ class StandInToolchain:
         document = json.loads(ir)
         recipe = _recipe(json.dumps({"stand_in": document["stand_in"]}))
         number = _warps(schedule) - 4 if schedule is not None else -1
-        if self.engine is not None:
+        if self.runner is not None:
             self._in_a_child(recipe["seconds"], patience)
         fault = recipe["faults"].get(str(number), "")
         _work(3600.0 if fault == "hang" else recipe["seconds"], patience)
@@ -293,13 +293,13 @@ class StandInToolchain:
 
     def close(self) -> None:
         """End the children, where there are any."""
-        if self.engine is not None:
-            self.engine.close()
+        if self.runner is not None:
+            self.runner.close()
 
     def _in_a_child(self, seconds: float, patience: Patience) -> None:
-        assert self.engine is not None
+        assert self.runner is not None
         limits = Limits(wall_seconds=max(0.5, patience.left))
-        answer = self.engine.run("stand_in.step", {"seconds": seconds}, limits, cancel=patience.stop.event)
+        answer = self.runner.run("stand_in.step", {"seconds": seconds}, limits, cancel=patience.stop.event)
         if not isinstance(answer.reply, Returned):
             raise failed(answer.reply, "compile")
 

@@ -1,8 +1,8 @@
 """A running service on the stand-in toolchain, on a database of its own, on every database and every task runner.
 
 Four backends: the stand-in inside the service on SQLite and on PostgreSQL, and the stand-in whose every step is a task, on the
-``local`` engine (SQLite) and on Celery with a real Redis and worker processes (PostgreSQL), one of which is killed on the
-way. ``WARPWRIGHT_TEST_BACKENDS=all`` crosses both engines with both databases (``make test-celery``).
+``local`` runner (SQLite) and on Celery with a real Redis and worker processes (PostgreSQL), one of which is killed on the
+way. ``WARPWRIGHT_TEST_BACKENDS=all`` crosses both runners with both databases (``make test-celery``).
 """
 
 import os
@@ -29,17 +29,17 @@ from warpwright.tuning.measure.devices import Devices
 from warpwright.tuning.supervised_toolchain import ChildToolchain
 from warpwright.tuning.task_runners.farm import FarmDevices
 from warpwright.tuning.task_runners.local import LocalRunner
-from warpwright.tuning.testing.on_runner import SIMULATED, StandInOnEngine
+from warpwright.tuning.testing.on_runner import SIMULATED, StandInOnRunner
 from warpwright.tuning.toolchain import Toolchain
 
 Starter = Callable[..., RunningService]
 
 PLAIN = ("sqlite", "postgresql")
-ON_ENGINES = ("sqlite-local", "postgresql-celery")
+CELERY_AND_LOCAL = ("sqlite-local", "postgresql-celery")
 CROSSED = ("sqlite-local", "postgresql-local", "sqlite-celery", "postgresql-celery")
-TRIED_ON_ENGINES = {"test_jobs", "test_batches", "test_long_running", "test_results"}
-"""Modules whose tests are about work; the others are about requests, and no engine has a part in them."""
-ENGINES_ONLY = {"test_engines", "test_real_toolchain"}
+ON_RUNNERS = {"test_jobs", "test_batches", "test_long_running", "test_results"}
+"""Modules whose tests are about work; the others are about requests, and no task runner takes part in them."""
+RUNNERS_ONLY = {"test_runners", "test_real_toolchain"}
 WORKERS = 2
 
 
@@ -48,10 +48,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "backend" not in metafunc.fixturenames:
         return
     module = metafunc.module.__name__.rpartition(".")[2]
-    engines = CROSSED if os.environ.get("WARPWRIGHT_TEST_BACKENDS") == "all" else ON_ENGINES
-    backends: tuple[str, ...] = () if module in ENGINES_ONLY else PLAIN
-    if module in TRIED_ON_ENGINES | ENGINES_ONLY:
-        backends += engines
+    runners = CROSSED if os.environ.get("WARPWRIGHT_TEST_BACKENDS") == "all" else CELERY_AND_LOCAL
+    backends: tuple[str, ...] = () if module in RUNNERS_ONLY else PLAIN
+    if module in ON_RUNNERS | RUNNERS_ONLY:
+        backends += runners
     if "on_celery" in metafunc.fixturenames:
         backends = tuple(backend for backend in backends if backend.endswith("-celery"))
     metafunc.parametrize("backend", backends, scope="session")
@@ -130,9 +130,9 @@ class SharedRunner(LocalRunner):
 @pytest.fixture(scope="session")
 def local_runner() -> Iterator[LocalRunner]:
     """Children of this machine for all services of this session."""
-    engine = SharedRunner(2, warm=False)
-    yield engine
-    LocalRunner.close(engine)
+    runner = SharedRunner(2, warm=False)
+    yield runner
+    LocalRunner.close(runner)
 
 
 @pytest.fixture
@@ -177,12 +177,12 @@ def client(shared: RunningService) -> httpx.Client:
 
 @pytest.fixture
 def start_real(request: pytest.FixtureRequest, tmp_path: Path, backend: str, database_url: str) -> Iterator[Starter]:
-    """Starts services on the real toolchain, its tasks on the backend's engine."""
+    """Starts services on the real toolchain, its tasks on the backend's runner."""
     with ExitStack() as running:
 
         def starter(**changes: object) -> RunningService:
             settings = settings_for(tmp_path, database_url=database_url, **changes)
-            return running.enter_context(_on_engine(request, backend, settings, ChildToolchain))
+            return running.enter_context(_on_runner(request, backend, settings, ChildToolchain))
 
         yield starter
 
@@ -200,12 +200,12 @@ def _service(
     """A service on a backend; the plain stand-in goes on counting and naming versions on all of them."""
     if backend in PLAIN:
         return RunningService(settings, toolchain=plain)
-    return _on_engine(
-        request, backend, settings, lambda engine, devices: StandInOnEngine(engine, devices, plain), [SIMULATED]
+    return _on_runner(
+        request, backend, settings, lambda runner, devices: StandInOnRunner(runner, devices, plain), [SIMULATED]
     )
 
 
-def _on_engine(
+def _on_runner(
     request: pytest.FixtureRequest,
     backend: str,
     settings: Settings,
@@ -214,11 +214,11 @@ def _on_engine(
 ) -> RunningService:
     if backend.endswith("-local"):
         local: LocalRunner = request.getfixturevalue("local_runner")
-        return RunningService(settings, toolchain=make(engine=local, devices=Devices(devices)))
+        return RunningService(settings, toolchain=make(runner=local, devices=Devices(devices)))
 
     farm: TemporaryFarm = request.getfixturevalue("farm")
     settings = replace(settings, broker_url=farm.broker_url)
-    engine = celery_runner(settings)
-    running = RunningService(settings, toolchain=make(engine=engine, devices=FarmDevices(engine, [])))
-    engine.service_url = running.url
+    runner = celery_runner(settings)
+    running = RunningService(settings, toolchain=make(runner=runner, devices=FarmDevices(runner, [])))
+    runner.service_url = running.url
     return running

@@ -71,7 +71,7 @@ def test_cancellation_at_any_moment_ends_the_job(client: httpx.Client, delay: fl
 
 
 def test_a_budget_ends_the_job_with_a_valid_partial_answer(client: httpx.Client, backend: str) -> None:
-    # On an engine each step is a task in a child that may have to be started first.
+    # On a task runner each step is a task in a child that may have to be started first.
     seconds = 5.0 if "-" in backend else 0.7
     job = finished(client, submit(client, new_ir(schedules=2, faults={0: "hang"}), seconds=seconds)["id"])
     assert (job["state"], job["partial"], job["stopped_by"]) == ("done", True, "budget")

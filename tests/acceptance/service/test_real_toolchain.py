@@ -1,6 +1,6 @@
-"""Real jobs on every engine: TileLang reads and lowers an Ascend kernel, here in children and on Celery workers.
+"""Real jobs on every runner: TileLang reads and lowers an Ascend kernel, here in children and on Celery workers.
 
-Slow (``make test-celery``): each engine imports TileLang in children of its own.
+Slow (``make test-celery``): each runner imports TileLang in children of its own.
 """
 
 from pathlib import Path

@@ -60,20 +60,20 @@ def test_tasks_files_refusals_cancellation_and_a_killed_worker(
     broker: str, service: RunningService, workers: list[BaseProcess], tmp_path: Path
 ) -> None:
 
-    engine = celery_runner(Settings(data=tmp_path / "data", broker_url=broker))
+    runner = celery_runner(Settings(data=tmp_path / "data", broker_url=broker))
     limits, never = Limits(wall_seconds=60.0), threading.Event()
 
     def step(seconds: float) -> object:
-        return engine.run("stand_in.step", {"seconds": seconds}, limits, cancel=never).reply
+        return runner.run("stand_in.step", {"seconds": seconds}, limits, cancel=never).reply
 
     with ThreadPoolExecutor(6) as pool:
         replies = list(pool.map(step, [0.05] * 6))
     assert all(isinstance(reply, Returned) for reply in replies), replies
 
-    answer = engine.run("stand_in.step", {"seconds": 0.0}, limits, cancel=never, output=True)
+    answer = runner.run("stand_in.step", {"seconds": 0.0}, limits, cancel=never, output=True)
     assert answer.files == {"step.txt": b"done\n"}
 
-    refused = engine.run("testing.refuse", {}, limits, cancel=never).reply
+    refused = runner.run("testing.refuse", {}, limits, cancel=never).reply
     assert isinstance(refused, Refused)
     assert refused.error == "NotApplicable"
 
@@ -81,7 +81,7 @@ def test_tasks_files_refusals_cancellation_and_a_killed_worker(
     timer = threading.Timer(1.0, cancel.set)
     timer.start()
     begun = time.monotonic()
-    assert engine.run("stand_in.step", {"seconds": 60.0}, limits, cancel=cancel).reply == Cancelled()
+    assert runner.run("stand_in.step", {"seconds": 60.0}, limits, cancel=cancel).reply == Cancelled()
     assert time.monotonic() - begun < 20.0
 
     with ThreadPoolExecutor(2) as pool:
@@ -91,4 +91,4 @@ def test_tasks_files_refusals_cancellation_and_a_killed_worker(
         assert victim is not None
         os.killpg(victim, signal.SIGKILL)
         assert [type(future.result(timeout=120)) for future in running] == [Returned, Returned]
-    engine.close()
+    runner.close()

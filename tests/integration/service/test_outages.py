@@ -126,23 +126,23 @@ def test_a_broker_that_is_away_for_long_makes_jobs_wait(tmp_path: Path, monkeypa
     from warpwright.service.testing.farm import TemporaryFarm
     from warpwright.tuning.task_runners import celery
     from warpwright.tuning.task_runners.farm import FarmDevices
-    from warpwright.tuning.testing.on_runner import StandInOnEngine
+    from warpwright.tuning.testing.on_runner import StandInOnRunner
 
     monkeypatch.setattr(celery, "BROKER_SECONDS", 0.5)
     monkeypatch.setattr(celery, "SEND_SECONDS", 0.5)
     with TemporaryFarm(1, capabilities=("solve", "frontend", "compile.cuda")) as farm:
         farm.wait_ready("compile.cuda")
         settings = settings_for(tmp_path, broker_url=farm.broker_url, task_runner="celery")
-        engine = celery_runner(settings)
-        tools = StandInOnEngine(engine, FarmDevices(engine, []), StandInToolchain())
+        runner = celery_runner(settings)
+        tools = StandInOnRunner(runner, FarmDevices(runner, []), StandInToolchain())
         with RunningService(settings, toolchain=tools) as running:
-            engine.service_url = running.url
+            runner.service_url = running.url
             client, job = running.client, submit(running.client, schedules=3, seconds=0.3)
             until(lambda: client.get(f"/v1/jobs/{job}").json()["done"] >= 1)
             farm.stop_redis()
             until(lambda: client.get(f"/v1/jobs/{job}").json()["state"] == "queued")
             ready = client.get("/readyz")
-            assert (ready.status_code, ready.json()) == (200, {"status": "ready", "engine": "away"})
+            assert (ready.status_code, ready.json()) == (200, {"status": "ready", "task_runner": "unavailable"})
             time.sleep(0.7)
             assert client.get(f"/v1/jobs/{job}").json()["attempt"] == 1
             farm.restart_redis()

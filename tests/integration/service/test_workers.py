@@ -1,4 +1,4 @@
-"""A Celery worker as a resource: its report, its last error, drain and resume, and the engine's view of an empty farm."""
+"""A Celery worker as a resource: its report, its last error, drain and resume, and the task runner's view of an empty farm."""
 
 import threading
 import time
@@ -43,7 +43,7 @@ def farm(service: RunningService) -> Iterator[TemporaryFarm]:
 
 
 @pytest.fixture(scope="module")
-def engine(farm: TemporaryFarm, service: RunningService) -> Iterator[CeleryRunner]:
+def runner(farm: TemporaryFarm, service: RunningService) -> Iterator[CeleryRunner]:
     settings = Settings(data=service.context.settings.data, broker_url=farm.broker_url)
     made = celery_runner(settings)
     yield made
@@ -64,7 +64,7 @@ def reported(client: httpx.Client) -> dict[str, Any]:
 
 
 def test_a_worker_reports_what_it_is_and_how_it_fares(
-    service: RunningService, farm: TemporaryFarm, engine: CeleryRunner
+    service: RunningService, farm: TemporaryFarm, runner: CeleryRunner
 ) -> None:
     worker = until(lambda: reported(service.client))
     assert worker["id"].startswith("w0@")
@@ -75,8 +75,8 @@ def test_a_worker_reports_what_it_is_and_how_it_fares(
     assert (worker["alive"], worker["healthy"], worker["draining"]) == (True, True, False)
     before = worker["tasks_done"]
     never = threading.Event()
-    assert isinstance(engine.run("stand_in.step", {"seconds": 0}, LIMITS, cancel=never).reply, Returned)
-    assert isinstance(engine.run("testing.fail", {}, LIMITS, cancel=never).reply, Raised)
+    assert isinstance(runner.run("stand_in.step", {"seconds": 0}, LIMITS, cancel=never).reply, Returned)
+    assert isinstance(runner.run("testing.fail", {}, LIMITS, cancel=never).reply, Raised)
     fared = until(
         lambda: (found := reported(service.client))["tasks_done"] >= before + 2 and found["last_error"] and found
     )
@@ -86,14 +86,14 @@ def test_a_worker_reports_what_it_is_and_how_it_fares(
 
 
 def test_a_drained_worker_ends_what_it_does_and_takes_nothing_new(
-    service: RunningService, farm: TemporaryFarm, engine: CeleryRunner
+    service: RunningService, farm: TemporaryFarm, runner: CeleryRunner
 ) -> None:
     name = until(lambda: reported(service.client))["id"]
     answers: dict[str, Any] = {}
 
     def ask(label: str, seconds: float) -> threading.Thread:
         def run() -> None:
-            answers[label] = engine.run("stand_in.step", {"seconds": seconds}, LIMITS, cancel=threading.Event()).reply
+            answers[label] = runner.run("stand_in.step", {"seconds": seconds}, LIMITS, cancel=threading.Event()).reply
 
         thread = threading.Thread(target=run)
         thread.start()
@@ -115,46 +115,46 @@ def test_a_drained_worker_ends_what_it_does_and_takes_nothing_new(
     assert isinstance(answers["new"], Returned)
 
 
-def test_a_task_that_no_worker_takes_is_blamed_on_the_farm_in_time(farm: TemporaryFarm, engine: CeleryRunner) -> None:
+def test_a_task_that_no_worker_takes_is_blamed_on_the_farm_in_time(farm: TemporaryFarm, runner: CeleryRunner) -> None:
     farm.wait_ready()
     begun = time.monotonic()
     with pytest.raises(celery.WorkersAway, match=r"measure\.b200"):
-        engine.run("measure.session", {"profile": "b200"}, Limits(wall_seconds=1.0), cancel=threading.Event())
+        runner.run("measure.session", {"profile": "b200"}, Limits(wall_seconds=1.0), cancel=threading.Event())
     assert time.monotonic() - begun < 40.0
-    assert not engine.offers("measure.b200")
-    assert engine.offers("measure.h200")
+    assert not runner.offers("measure.b200")
+    assert runner.offers("measure.h200")
 
 
 def test_a_broker_that_is_away_is_told_and_blamed_on_no_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(celery, "SEND_SECONDS", 0.3)
-    engine = celery_runner(Settings(data=tmp_path, broker_url=f"redis+socket://{tmp_path / 'nothing'}"))
+    runner = celery_runner(Settings(data=tmp_path, broker_url=f"redis+socket://{tmp_path / 'nothing'}"))
     limits, cancel = Limits(wall_seconds=1.0), threading.Event()
     with pytest.raises(celery.BrokerAway):
-        engine.run("stand_in.step", {"seconds": 0}, limits, cancel=cancel)
-    assert not engine.offers("solve")
-    assert not engine.available()
+        runner.run("stand_in.step", {"seconds": 0}, limits, cancel=cancel)
+    assert not runner.offers("solve")
+    assert not runner.available()
     cancel.set()
-    assert isinstance(engine.run("stand_in.step", {"seconds": 0}, limits, cancel=cancel).reply, Cancelled)
-    engine.close()
+    assert isinstance(runner.run("stand_in.step", {"seconds": 0}, limits, cancel=cancel).reply, Cancelled)
+    runner.close()
 
 
-def test_what_an_ended_task_had_written_comes_back(engine: CeleryRunner, service: RunningService) -> None:
-    engine.service_url = service.url
+def test_what_an_ended_task_had_written_comes_back(runner: CeleryRunner, service: RunningService) -> None:
+    runner.service_url = service.url
     limits = Limits(wall_seconds=1.0)
     payload = {"seconds": 30.0, "early": True}
-    answer = engine.run("stand_in.step", payload, limits, cancel=threading.Event(), output=True)
+    answer = runner.run("stand_in.step", payload, limits, cancel=threading.Event(), output=True)
     assert isinstance(answer.reply, TimedOut)
     assert answer.files == {"early.txt": b"before\n"}
 
 
 def test_the_workers_compilers_are_the_results_and_others_are_refused(
-    farm: TemporaryFarm, engine: CeleryRunner
+    farm: TemporaryFarm, runner: CeleryRunner
 ) -> None:
     farm.wait_ready("compile.cuda")
-    assert engine.compilers("compile.cuda") == compilers_here(TargetFamily.CUDA)
-    assert engine.compilers("compile.ascend") == compilers_here(TargetFamily.ASCEND)
+    assert runner.compilers("compile.cuda") == compilers_here(TargetFamily.CUDA)
+    assert runner.compilers("compile.ascend") == compilers_here(TargetFamily.ASCEND)
     farm.redis.set("warpwright-compilers:compile.other", "nvcc 1.0")
-    assert engine.compilers("compile.other") == "nvcc 1.0"
+    assert runner.compilers("compile.other") == "nvcc 1.0"
     with TemporaryFarm(0) as elsewhere:
         elsewhere.redis.set("warpwright-compilers:compile.cuda", "nvcc 1.0")
         elsewhere.redis.set("warpwright-offer:compile.cuda", 1, ex=60)
@@ -162,13 +162,13 @@ def test_the_workers_compilers_are_the_results_and_others_are_refused(
             run_worker(elsewhere.broker_url, ["compile.cuda"])
 
 
-def test_a_broker_that_restarts_empty_costs_time_and_no_answer(farm: TemporaryFarm, engine: CeleryRunner) -> None:
+def test_a_broker_that_restarts_empty_costs_time_and_no_answer(farm: TemporaryFarm, runner: CeleryRunner) -> None:
     farm.wait_ready()
     answers: list[Any] = []
 
     def ask() -> None:
         limits = Limits(wall_seconds=120.0)
-        answers.append(engine.run("stand_in.step", {"seconds": 2.0}, limits, cancel=threading.Event()).reply)
+        answers.append(runner.run("stand_in.step", {"seconds": 2.0}, limits, cancel=threading.Event()).reply)
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -177,17 +177,17 @@ def test_a_broker_that_restarts_empty_costs_time_and_no_answer(farm: TemporaryFa
     thread.join(timeout=120.0)
     assert [type(answer) for answer in answers] == [Returned]
     farm.wait_ready()
-    after = engine.run("stand_in.step", {"seconds": 0}, LIMITS, cancel=threading.Event())
+    after = runner.run("stand_in.step", {"seconds": 0}, LIMITS, cancel=threading.Event())
     assert isinstance(after.reply, Returned), "the worker's consumer comes back too"
 
 
-def test_a_worker_that_saw_nobody_asking_is_asked_again(engine: CeleryRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_saw_nobody_asking_is_asked_again(runner: CeleryRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """The broker's memory was gone for a moment, and the worker noticed before we did: its "cancelled" is not our answer."""
     told = iter(["Cancelled", "Cancelled", "Returned"])
 
     def deliver(*_: object) -> dict[str, Any] | None:
         meta = {"status": "SUCCESS", "result": {"reply": {"kind": next(told), "value": {}}, "files": {}}}
-        monkeypatch.setattr(type(engine._app.backend), "get_task_meta", lambda *_, **__: meta)
-        return engine._look(_Delivery("task", "frontend", 60.0, None))
+        monkeypatch.setattr(type(runner._app.backend), "get_task_meta", lambda *_, **__: meta)
+        return runner._look(_Delivery("task", "frontend", 60.0, None))
 
     assert [deliver() is None for _ in range(3)] == [True, True, False]

@@ -21,7 +21,7 @@ from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFaile
 H200 = load_profile("h200")
 
 
-class Engine:
+class StubRunner:
     """Ends every task with this reply and these files, and remembers whether it was asked for files."""
 
     def __init__(self, reply: Reply, files: dict[str, bytes]) -> None:
@@ -68,26 +68,26 @@ def left_by(task: Any, tmp_path: Any, **payload: Any) -> dict[str, bytes]:
 
 def test_a_solve_that_timed_out_answers_with_its_best(tmp_path: Any) -> None:
     files = left_by(solve_warp, tmp_path, graph=dump(kernels.gemm()))
-    engine = Engine(TimedOut("wall", 10.0), files)
+    runner = StubRunner(TimedOut("wall", 10.0), files)
     kernel = KernelRead(kernels.gemm(), "x")
-    verdict = ChildToolchain(engine).solve(kernel, H200, Pins(), Solving(), patience())
-    assert engine.asked == [True]
+    verdict = ChildToolchain(runner).solve(kernel, H200, Pins(), Solving(), patience())
+    assert runner.asked == [True]
     assert isinstance(verdict, Feasible)
-    assert ChildToolchain(engine).verify(kernel, H200, verdict.schedule) == ()
+    assert ChildToolchain(runner).verify(kernel, H200, verdict.schedule) == ()
 
 
 def test_a_solve_that_timed_out_with_nothing_is_a_failed_step() -> None:
-    engine = Engine(TimedOut("wall", 10.0), {})
+    runner = StubRunner(TimedOut("wall", 10.0), {})
     with pytest.raises(StepFailed) as failed:
-        ChildToolchain(engine).solve(KernelRead(kernels.gemm(), "x"), H200, Pins(), Solving(), patience())
+        ChildToolchain(runner).solve(KernelRead(kernels.gemm(), "x"), H200, Pins(), Solving(), patience())
     assert failed.value.outcome is Outcome.TIMED_OUT
 
 
 def test_a_refusal_is_a_refusal_whatever_was_left(tmp_path: Any) -> None:
     files = left_by(solve_warp, tmp_path, graph=dump(kernels.gemm()))
-    engine = Engine(Refused(error="GraphError", code="graph-broken", message="no such thing", place=""), files)
+    runner = StubRunner(Refused(error="GraphError", code="graph-broken", message="no such thing", place=""), files)
     with pytest.raises(GraphError):
-        ChildToolchain(engine).solve(KernelRead(kernels.gemm(), "x"), H200, Pins(), Solving(), patience())
+        ChildToolchain(runner).solve(KernelRead(kernels.gemm(), "x"), H200, Pins(), Solving(), patience())
 
 
 def test_the_last_answer_left_is_the_best_of_all_candidates(tmp_path: Any) -> None:

@@ -82,7 +82,7 @@ def test_only_an_implausible_time_is_the_candidates_own_fault(flags: tuple[str, 
 
 
 class Here:
-    """An engine with one worker: this very process."""
+    """A task runner with one worker: this process."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -105,8 +105,8 @@ def built(name: str, script: bytes) -> Built:
 
 
 def test_a_session_on_a_worker_checks_the_other_sizes_too(tmp_path: Path) -> None:
-    engine: Any = Here(tmp_path)
-    devices = FarmDevices(engine, [])
+    runner: Any = Here(tmp_path)
+    devices = FarmDevices(runner, [])
     device = devices.for_profile(builtin_profile("h200"))
     assert isinstance(device, Device)
 

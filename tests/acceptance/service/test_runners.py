@@ -1,6 +1,6 @@
 """What the task runners promise beyond the tests that run on all of them: machines that die, work that is not done twice.
 
-Nothing here runs on the plain stand-in, which has no engine.
+Nothing here runs on the plain stand-in, which has no runner.
 """
 
 import json
