@@ -1,1 +1,1 @@
-"""The HTTP service: jobs, database, task runner, dashboard. Imports solver and lowering; TileLang, TVM and torch never."""
+"""The HTTP service: jobs, database, dashboard. Imports tuning, lowering and solver; never TileLang, TVM or torch."""

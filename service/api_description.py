@@ -13,7 +13,7 @@ __all__ = ["describe"]
 
 
 def describe(app: FastAPI) -> None:
-    """Let an application describe itself with problem documents as the answer to every error."""
+    """Let an application's OpenAPI document list problem documents as the answer to every error."""
     plain = app.openapi
 
     def described() -> dict[str, Any]:
@@ -42,7 +42,7 @@ def _with_problems(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_scopes(described: dict[str, Any], scopes: Mapping[tuple[str, str], str]) -> dict[str, Any]:
-    """Says of each operation what its token must allow; on loopback none is needed."""
+    """Adds to each operation the scope that its token needs; on loopback no token is needed."""
     for path, operations in described["paths"].items():
         for method, operation in operations.items():
             scope = operation.pop("x-scope", None) or scopes.get((path, method))
@@ -51,7 +51,7 @@ def _with_scopes(described: dict[str, Any], scopes: Mapping[tuple[str, str], str
 
 
 def _scopes(app: FastAPI) -> dict[tuple[str, str], str]:
-    """Scopes by path and method, from the very dependencies that ask for them."""
+    """Scopes by path and method, from the dependencies that require them."""
     return {
         (str(found.path), method.lower()): need.call.scope.value
         for found in iter_route_contexts(app.routes)

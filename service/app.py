@@ -53,7 +53,7 @@ Errors are RFC 9457 problem documents with a stable `code` and a `place`. Lists 
 
 
 class TokensMissing(ServiceError):
-    """The service would be reachable from other machines, and there is no token that could guard it."""
+    """The service would be reachable from other machines, but there is no token to protect it."""
 
     code = "tokens-missing"
 
@@ -83,9 +83,9 @@ def make_toolchain(settings: Settings) -> Toolchain:
 def create_app(
     settings: Settings | None = None, *, toolchain: Toolchain | None = None, log_level: int = logging.INFO
 ) -> FastAPI:
-    """The service. The database is brought up to date and jobs start running when the application starts.
+    """The application. The database is upgraded and jobs start running when it starts.
 
-    ``log_level``: what is less is not logged; a service inside a command line tool keeps to warnings.
+    ``log_level``: lower levels are not logged; a service inside a command line tool logs warnings only.
     """
     settings = settings or Settings.from_environment()
     configure(settings.log_format, level=log_level)
@@ -118,12 +118,12 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
-        # Spans of requests, where the process has a provider (warpwright.tuning.telemetry); one a request, none of probes.
+        # Spans of requests, if the process has a provider (warpwright.tuning.telemetry); one per request, none for probes.
         telemetry={"auto_configure": False, "operation_spans": False, "exclude": _untraced},
     )
     app.state.streams = StreamCount()
     problems.install(app)
-    # The hottest first: routes are tried in order.
+    # The most frequent first: routes are tried in order.
     for router in (results, jobs, batches, candidates, solve, artifacts, profiles, workers, tokens, health):
         app.include_router(router)
     app.include_router(report_router)
@@ -152,7 +152,7 @@ def _start(settings: Settings, toolchain: Toolchain | None) -> Context:
         database.close()
         way_out = "unset WARPWRIGHT_REQUIRE_TOKENS" if settings.require_tokens else "bind to 127.0.0.1"
         raise TokensMissing(
-            f"listening on {settings.host} needs a token here: make one with 'warpwright token create', or {way_out}"
+            f"listening on {settings.host} requires a token: create one with 'warpwright token create', or {way_out}"
         )
     store = ArtifactStore(settings.artifacts, sync=settings.slow_artifact_sync)
     bulletin = Bulletin()

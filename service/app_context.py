@@ -1,4 +1,4 @@
-"""What every request needs, made once by the application factory and handed to endpoints by dependency."""
+"""What every request needs, made once by the application factory and passed to endpoints as a dependency."""
 
 from dataclasses import dataclass
 from typing import Annotated

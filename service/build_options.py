@@ -1,4 +1,4 @@
-"""Build options on the wire: a list of names. Checked against the closed list where the device's family is known."""
+"""Build options on the wire: a list of names, checked against the closed list once the device's target family is known."""
 
 from typing import Annotated
 
@@ -13,6 +13,6 @@ OptionName = Annotated[
     StringConstraints(min_length=1, max_length=80),
     Field(json_schema_extra={"enum": [option.value for option in BuildOption]}),
 ]
-"""A string and not the enumeration, so that an unknown name gets its own code and not that of any field that does not fit."""
+"""A string, not the enumeration, so that an unknown name gets its own error code instead of the general one."""
 
 BuildOptionNames = Annotated[list[OptionName], Field(max_length=len(BuildOption))]

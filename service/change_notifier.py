@@ -1,6 +1,6 @@
-"""Tells waiting requests that a job changed, without a database connection and without polling inside the process.
+"""Notifies waiting requests that a job changed, without a database connection and without polling inside the process.
 
-Writers run in threads, waiters on the event loop. Changes made by other processes are not announced here; waiters look
+Writers run in threads, waiters on the event loop. Changes by other processes are not announced; waiters check
 again after ``Settings.poll_seconds``.
 """
 
@@ -12,13 +12,15 @@ __all__ = ["Bulletin"]
 
 
 class Bulletin:
-    """One notice board a process; topics are job or batch ids. Thread-safe."""
+    """One notifier per process; topics are job or batch ids. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[str, set[tuple[asyncio.AbstractEventLoop, asyncio.Event]]] = defaultdict(set)
         self.closing = False
-        """Set when the server is told to end: who waits is answered with what there is, within ``Settings.poll_seconds``."""
+        """Set when the server is stopped: waiting requests are answered with the present state, within
+        ``Settings.poll_seconds``.
+        """
 
     def announce(self, topic: str) -> None:
         """Wake everybody who waits for a topic; callable from any thread."""
@@ -29,7 +31,7 @@ class Bulletin:
                 loop.call_soon_threadsafe(event.set)
 
     async def wait(self, topic: str, seconds: float) -> bool:
-        """Wait for the next announcement, at most so long; whether there was one."""
+        """Wait for the next announcement, at most ``seconds``; returns whether there was one."""
         entry = (asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             self._waiting[topic].add(entry)
@@ -46,6 +48,6 @@ class Bulletin:
 
     @property
     def waiting(self) -> int:
-        """How many waits are open."""
+        """Number of open waits."""
         with self._lock:
             return sum(len(entries) for entries in self._waiting.values())

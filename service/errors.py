@@ -1,24 +1,24 @@
-"""Errors of the service, drawn as a tree. One handler (``warpwright.service.problems``) turns each into an RFC 9457
+"""Errors of the service, as a tree. One handler (``warpwright.service.problems``) turns each into an RFC 9457
 problem document.
 
 ::
 
     ServiceError                          status, code, message, place
-    ├── BadRequest            400         bytes that are no request of ours
-    │   └── InvalidRequest    422         a request whose fields do not fit
-    ├── Unauthorized          401         no token, or one that we do not know
+    ├── BadRequest            400         bytes that are not a valid request
+    │   └── InvalidRequest    422         a request with invalid fields
+    ├── Unauthorized          401         no token, or an unknown one
     │   └── Forbidden         403         a known token without the scope
     ├── NotFound              404         no such resource (or not yours to see)
     ├── Conflict              409         the request contradicts what is stored
-    ├── Gone                  410         it was here; retention or quarantine took it
+    ├── Gone                  410         it existed; retention or quarantine removed it
     ├── UnsupportedMedia      415         a body that is not declared as JSON
     ├── TooLarge              413         body, IR, batch or page above the limit
     ├── TooManyRequests       429         a limit on streams or queued jobs
-    └── Unavailable           503         try again: draining, database away
+    └── Unavailable           503         try again: draining, no database
 
 Errors of the domain (``warpwright.solver.domain.WarpwrightError``: bad document, profile, pin, foreign code) keep their
 own codes and
-become 422; a status is never decided anywhere but here and in :func:`status_of`.
+become 422; only this module and :func:`status_of` decide a status.
 """
 
 from http import HTTPStatus
@@ -44,7 +44,7 @@ __all__ = [
 
 
 class ServiceError(WarpwrightError):
-    """Base of the service's expected errors; ``headers`` go out with the problem document."""
+    """Base of the service's expected errors; ``headers`` are sent with the problem document."""
 
     status: HTTPStatus = HTTPStatus.INTERNAL_SERVER_ERROR
     code = "internal-error"
@@ -64,21 +64,21 @@ class ServiceError(WarpwrightError):
 
 
 class BadRequest(ServiceError):
-    """The bytes are no request of ours: not JSON, NaN in it, nested too deep, a broken cursor."""
+    """The bytes are not a valid request: not JSON, NaN in it, nested too deep, a damaged cursor."""
 
     status = HTTPStatus.BAD_REQUEST
     code = "bad-request"
 
 
 class InvalidRequest(BadRequest):
-    """A field is missing, unknown, or outside its range; ``errors`` lists all of them with their places."""
+    """A field is missing, unknown, or out of range; ``errors`` lists all of them with their places."""
 
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     code = "request-invalid"
 
 
 class Unauthorized(ServiceError):
-    """A token is needed and none, or an unknown or revoked one, was sent."""
+    """A token is required, and none, an unknown or a revoked one was sent."""
 
     status = HTTPStatus.UNAUTHORIZED
     code = "token-required"
@@ -88,7 +88,7 @@ class Unauthorized(ServiceError):
 
 
 class Forbidden(ServiceError):
-    """The token lacks the scope that this needs."""
+    """The token does not have the required scope."""
 
     status = HTTPStatus.FORBIDDEN
     code = "scope-missing"
@@ -109,7 +109,7 @@ class Conflict(ServiceError):
 
 
 class Gone(ServiceError):
-    """The bytes were here and are not any more: removed by retention, or quarantined because their digest did not match."""
+    """The bytes no longer exist: removed by retention, or quarantined because their digest did not match."""
 
     status = HTTPStatus.GONE
     code = "gone"
@@ -123,7 +123,7 @@ class TooLarge(ServiceError):
 
 
 class UnsupportedMedia(ServiceError):
-    """The body is declared as something else than JSON; a forgotten header is the usual reason."""
+    """The body is declared as something other than JSON; usually the header was forgotten."""
 
     status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
     code = "media-type-unsupported"
@@ -137,7 +137,7 @@ class TooManyRequests(ServiceError):
 
 
 class Unavailable(ServiceError, Outage):
-    """The service cannot answer now and will be able to later."""
+    """The service cannot answer now; try again later."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
     code = "unavailable"

@@ -1,4 +1,4 @@
-"""Structured logs: one event a line, with the trace id of the request that caused it, also in jobs and children."""
+"""Structured logs: one event per line, with the trace id of the request that caused it, also in jobs and children."""
 
 import contextlib
 import logging
@@ -10,7 +10,7 @@ import structlog
 __all__ = ["configure"]
 
 STANDARD = ("warpwright",)
-"""Packages of ours that log by the standard library: they run in children too, and know nothing of the service."""
+"""Warpwright's packages that log by the standard library: they run in children too, and do not know the service."""
 
 
 def configure(
@@ -19,7 +19,7 @@ def configure(
     """Set structlog up for this process: ``console`` for people, ``json`` for machines. Logs go to stderr.
 
     ``whole_process``: warnings of libraries (uvicorn, Celery, exporters, Python's own) become such lines too. For a process that
-    is ours; inside somebody's program their logging is theirs.
+    belongs to Warpwright; inside a user's program their logging stays theirs.
     """
     renderer: structlog.typing.Processor
     if log_format == "json":
@@ -55,13 +55,13 @@ def configure(
 
 
 class _Unbreakable:
-    """A stream whose other end may go: ``serve 2>&1 | head`` closes the pipe, and a lost line must not end an attempt."""
+    """A stream whose reader may go away: ``serve 2>&1 | head`` closes the pipe, and a lost line must not end an attempt."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Writes, or loses the text where nobody reads any more."""
+        """Writes, or drops the text if nobody reads any more."""
         with contextlib.suppress(OSError, ValueError):  # ValueError: the file is closed
             self._stream.write(text)
         return len(text)
@@ -75,7 +75,7 @@ class _Unbreakable:
 def _standard_handler(
     processors: list[structlog.typing.Processor], renderer: structlog.typing.Processor, stream: TextIO
 ) -> logging.Handler:
-    """Lines that come through the standard library, as those of ``lowering`` and of its children, look like all others."""
+    """Formats lines from the standard library (of ``lowering`` and of children) like all others."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(

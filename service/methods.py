@@ -1,4 +1,4 @@
-"""Which methods a path has: what ``Allow`` says beside 405. Read from the OpenAPI document, so that both say the same."""
+"""Which methods a path has, for the ``Allow`` header of 405. Read from the OpenAPI document, so that both agree."""
 
 import re
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ _METHODS = ("get", "put", "post", "delete", "patch", "head", "options")
 
 
 def allowed_methods(described: Mapping[str, Any], path: str) -> list[str]:
-    """Methods of a path in upper case, sorted; empty when the document does not have it.
+    """Methods of a path in upper case, sorted; empty if the document does not have the path.
 
-    ``/v1/jobs/job_1:cancel`` fits the pattern of a job as well; the path with the verb is meant.
+    ``/v1/jobs/job_1:cancel`` also matches the pattern of a job; the path with the verb takes precedence.
     """
     fitting = [template for template in described["paths"] if _pattern(template).fullmatch(path)]
     meant = [template for template in fitting if ":" in template] or fitting

@@ -1,4 +1,4 @@
-"""Names of resources: made and read here only."""
+"""Names of resources: made and parsed only here."""
 
 import re
 import secrets
@@ -22,7 +22,9 @@ def token_id() -> str:
 
 
 def check_digest(digest: str) -> str:
-    """The digest if it is one; NotFound otherwise, because nothing can be stored under such a name."""
+    """The digest if it is one; otherwise NotFound, because nothing can be stored under such a name."""
     if not _DIGEST.fullmatch(digest):
-        raise NotFound(f"{digest[:80]!r} is no digest; digests look like sha256:<64 hex digits>", code="digest-unknown")
+        raise NotFound(
+            f"{digest[:80]!r} is not a digest; a digest looks like sha256:<64 hex digits>", code="digest-unknown"
+        )
     return digest

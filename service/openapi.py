@@ -1,4 +1,4 @@
-"""The committed OpenAPI document: ``python -m warpwright.service.openapi`` writes it, a test fails when it is out of date."""
+"""The committed OpenAPI document: ``python -m warpwright.service.openapi`` writes it, a test fails if it is out of date."""
 
 import json
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""The outermost layer, one plain ASGI middleware: trace ids, size limit, host check, metrics, one log line a request.
+"""The outermost layer, one plain ASGI middleware: trace ids, size limit, host check, metrics, one log line per request.
 
-One class instead of five stacked ones, because every layer costs each cached lookup time.
+One class instead of five nested ones, because every layer slows down each cached lookup.
 """
 
 import secrets
@@ -31,12 +31,12 @@ log = structlog.get_logger("service.requests")
 REQUESTS = Counter("warpwright_http_requests", "Answered requests.", ["method", "route", "status"])
 SECONDS = Histogram("warpwright_http_seconds", "Time to the first byte of an answer.", ["route"])
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
-"""What a request calls its method is anything; each one would be a time series for ever."""
+"""Known methods: a request may name any method, and each would stay a time series for ever."""
 _OF_PROXIES = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"})
 
 
 class Edge:
-    """Wraps the application. ``traceparent`` (W3C) is followed when a client sends it, else a trace begins here."""
+    """Wraps the application. A client's ``traceparent`` (W3C) is continued; otherwise a trace begins here."""
 
     def __init__(self, app: Application, settings: Settings) -> None:
         self._app = app
@@ -45,7 +45,7 @@ class Edge:
         self._check_host = not settings.tokens_required
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handles one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -79,7 +79,7 @@ class Edge:
                 log.error("unexpected-error", path=scope["path"], exc_info=error)
                 if started_answer:
                     raise
-                fault = ServiceError("an unexpected error; the log has it under this trace id")
+                fault = ServiceError("an unexpected error; see the log under this trace id")
                 await problem_response(fault, trace)(scope, receive, answered)
             log.debug("request", method=scope["method"], path=scope["path"], status=status)
 
@@ -90,17 +90,17 @@ class Edge:
         length = headers.get(b"content-length", b"0")
         limit = self._limit_of(scope)
         if not length.isdigit():
-            return BadRequest("Content-Length is no number", code="content-length-invalid")
+            return BadRequest("Content-Length is not a number", code="content-length-invalid")
         if int(length) > limit:
-            return TooLarge(f"the body has {int(length)} bytes, {limit} are allowed", code="body-too-large")
+            return TooLarge(f"the body has {int(length)} bytes, at most {limit} are allowed", code="body-too-large")
         if self._check_host and not _host_is_ours(headers.get(b"host", b"")):
-            # Without tokens, a page in the user's browser must not reach us under a name of its own (DNS rebinding).
-            return BadRequest("without tokens we answer to the loopback name only", code="host-not-allowed")
+            # Without tokens, a page in the user's browser must not reach the service under its own host name (DNS rebinding).
+            return BadRequest("without tokens only requests to a loopback name are answered", code="host-not-allowed")
         if self._check_host and not _origin_is_ours(headers.get(b"origin")):
-            return BadRequest("without tokens no other site's page may call us", code="origin-not-allowed")
+            return BadRequest("without tokens pages of other sites must not send requests", code="origin-not-allowed")
         if self._check_host and not headers.keys().isdisjoint(_OF_PROXIES):
-            # A proxy of this machine speaks for the whole network, and may call us by the loopback name.
-            message = "this came through a proxy: set WARPWRIGHT_REQUIRE_TOKENS, then callers show a token"
+            # A proxy on this machine forwards requests of the whole network, possibly under the loopback name.
+            message = "this request came through a proxy: set WARPWRIGHT_REQUIRE_TOKENS, so that callers need a token"
             return BadRequest(message, code="proxy-not-allowed")
         return None
 

@@ -11,5 +11,5 @@ MAX_LIMIT = 200
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Items on one page.")]
 Cursor = Annotated[
-    str | None, Query(max_length=400, description="`next` of the page before; absent for the first page.")
+    str | None, Query(max_length=400, description="`next` of the previous page; absent for the first page.")
 ]

@@ -1,4 +1,4 @@
-"""Cursor pages. A cursor is opaque to clients: the last row's key, base64url, checked when it comes back."""
+"""Cursor pages. A cursor is opaque to clients: the last row's key, base64url, checked when it is sent back."""
 
 import base64
 import binascii
@@ -29,16 +29,16 @@ def encode_cursor(*key: str | int | float | None) -> str:
 
 
 def decode_cursor(cursor: str, *types: type) -> tuple[str | int | float, ...]:
-    """The sort key in a cursor; BadRequest ``cursor-invalid`` when it is none of ours."""
+    """The sort key in a cursor; BadRequest ``cursor-invalid`` if it did not come from this service."""
     try:
         key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (binascii.Error, ValueError, RecursionError) as error:
-        raise BadRequest("the cursor is not one of ours", code="cursor-invalid", place="/query/cursor") from error
+        raise BadRequest("the cursor is not valid", code="cursor-invalid", place="/query/cursor") from error
     fits = isinstance(key, list) and len(key) == len(types)
     if not fits or not all(type(part) is kind for part, kind in zip(key, types, strict=True)):
-        raise BadRequest("the cursor is not one of ours", code="cursor-invalid", place="/query/cursor")
+        raise BadRequest("the cursor is not valid", code="cursor-invalid", place="/query/cursor")
     if any(not is_storable(part) if isinstance(part, str) else abs(part) > 2**53 for part in key):
-        raise BadRequest("the cursor is not one of ours", code="cursor-invalid", place="/query/cursor")
+        raise BadRequest("the cursor is not valid", code="cursor-invalid", place="/query/cursor")
     return tuple(key)
 
 

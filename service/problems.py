@@ -34,10 +34,10 @@ class Problem(BaseModel):
     type: str = Field(examples=["urn:warpwright:problem:profile-missing-number"])
     title: str
     status: int
-    code: str = Field(description="Stable, kebab case, never reworded.")
+    code: str = Field(description="Stable, in kebab case; it never changes.")
     detail: str
     place: str | None = Field(None, description="JSON pointer, profile path or statement id.")
-    errors: list[dict[str, Any]] | None = Field(None, description="All fields that do not fit, each with its place.")
+    errors: list[dict[str, Any]] | None = Field(None, description="All invalid fields, each with its place.")
     trace_id: str | None = None
 
 
@@ -97,7 +97,7 @@ async def _http(request: Request, error: HTTPException) -> Response:
     code = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, f"http-{error.status_code}")
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        # The framework names the methods of the first route that fits; a path may stand in several.
+        # The framework names the methods of the first matching route; a path may have several.
         allowed = allowed_methods(request.app.openapi(), request.url.path)
         headers |= {"Allow": ", ".join(allowed)} if allowed else {}
     problem = ServiceError(str(error.detail), code=code, headers=headers)
@@ -122,5 +122,5 @@ def _pointer(location: tuple[int | str, ...]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text without lone surrogates, which no UTF-8 answer can carry."""
+    """Text without lone surrogates, which UTF-8 cannot represent."""
     return text.encode("utf-8", "replace").decode()

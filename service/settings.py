@@ -1,4 +1,4 @@
-"""Settings: plain typed values, each from one environment variable with its unit in the name. Nothing else configures us."""
+"""Settings: plain typed values, each from one environment variable with its unit in the name. There is no other configuration."""
 
 import os
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ __all__ = ["DEFAULT_PORT", "Settings", "SettingsError", "default_data_folder", "
 DEFAULT_PORT = 8753
 MAX_PORT = 65535
 _MAY_BE_ZERO = frozenset({"port", "job_slots", "build_slots", "max_wait_seconds", "shutdown_seconds", "retention_days"})
-"""Nought means something here: any port, no runner, as many as fit, never wait, at once."""
+"""Settings for which zero has a meaning: any port, no runner, as many as fit, never wait, at once."""
 PREFIX = "WARPWRIGHT_"
 
 
@@ -33,7 +33,7 @@ def default_data_folder() -> Path:
 
 @lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is reachable from this machine only."""
+    """Whether a host name or address is reachable only from this machine."""
     if host == "localhost":
         return True
     try:
@@ -53,9 +53,9 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     require_tokens: bool = False
-    """Also on loopback: for a service behind a proxy of this machine, whose callers come from anywhere."""
+    """Require tokens on loopback, too: for a service behind a proxy on this machine, whose callers come from anywhere."""
     toolchain: str = "children"
-    """``children``: the real one. ``stand_in``, ``stand_in_device``, ``stand_in_children`` (every step a task of the engine):
+    """``children``: the real one. ``stand_in``, ``stand_in_device``, ``stand_in_children`` (every step a task of a task runner):
     the deterministic one of tests."""
     task_runner: str = "local"
     """``local`` runs children here; ``celery`` sends tasks to workers (extra ``cluster``)."""
@@ -67,10 +67,10 @@ class Settings:
     build_slots: int = 0
     """Candidates of one job that are built at the same time; 0: as many as cores and memory allow."""
     lease_seconds: float = 30.0
-    """A job whose runner was silent for so long is taken over by another."""
+    """A job whose runner sent no heartbeat for this long is taken over by another runner."""
     heartbeat_seconds: float = 5.0
     poll_seconds: float = 0.5
-    """How long another process's change may go unnoticed by a waiting client."""
+    """How late a waiting client may notice a change by another process."""
     max_attempts: int = 5
     """Attempts of a job that died with their runner or in an outage; afterwards it fails with ``attempts-exhausted``."""
     max_body_bytes: int = 64 << 20
@@ -78,38 +78,38 @@ class Settings:
     max_variants: int = 256
     max_batch_lines: int = 10_000
     max_batch_bytes: int = 256 << 20
-    """Of a batch after decompression."""
+    """Size limit of a batch after decompression."""
     max_wait_seconds: float = 60.0
     max_streams: int = 256
     max_queued_jobs: int = 20_000
     child_memory_bytes: int = 8 << 30
     shutdown_seconds: float = 5.0
     retention_days: float = 90.0
-    """Artifacts that no result points to are removed after so many days."""
+    """Artifacts that nothing refers to are removed after this many days."""
     worker_retention_days: float = 7.0
-    """A worker that was silent for so many days is forgotten, unless it is drained."""
+    """A worker without a heartbeat for this many days is removed, unless it is drained."""
     slow_artifact_sync: bool = True
-    """fsync of every artifact before its row exists; tests switch it off."""
+    """fsync every artifact before its row is written; tests switch it off."""
     log_format: str = "console"
     """``console`` or ``json``."""
 
     def __post_init__(self) -> None:
         if self.toolchain not in ("children", "stand_in", "stand_in_device", "stand_in_children"):
-            raise SettingsError(f"no toolchain is called {self.toolchain!r}", place=PREFIX + "TOOLCHAIN")
+            raise SettingsError(f"there is no toolchain {self.toolchain!r}", place=PREFIX + "TOOLCHAIN")
         if self.task_runner not in ("local", "celery"):
-            raise SettingsError(f"no task runner is called {self.task_runner!r}", place=PREFIX + "TASK_RUNNER")
+            raise SettingsError(f"there is no task runner {self.task_runner!r}", place=PREFIX + "TASK_RUNNER")
         if self.log_format not in ("console", "json"):
-            raise SettingsError(f"no log format is called {self.log_format!r}", place=PREFIX + "LOG_FORMAT")
+            raise SettingsError(f"there is no log format {self.log_format!r}", place=PREFIX + "LOG_FORMAT")
         for item in fields(self):
             _check_number(PREFIX + item.name.upper(), getattr(self, item.name), zero=item.name in _MAY_BE_ZERO)
         if self.port > MAX_PORT:
-            raise SettingsError(f"ports end at {MAX_PORT}", place=PREFIX + "PORT")
+            raise SettingsError(f"the highest port is {MAX_PORT}", place=PREFIX + "PORT")
         scheme, found, _ = self.database_url.partition("://")
         if self.database_url and (not found or scheme.partition("+")[0] not in ("sqlite", "postgresql")):
-            raise SettingsError("the database is an sqlite:// or postgresql:// URL", place=PREFIX + "DATABASE_URL")
+            raise SettingsError("the database must be an sqlite:// or postgresql:// URL", place=PREFIX + "DATABASE_URL")
         if self.heartbeat_seconds * 2 > self.lease_seconds:
             raise SettingsError(
-                "a lease must last at least two heartbeats, or one late beat loses the job",
+                "a lease must last at least two heartbeats; otherwise one late heartbeat loses the job",
                 place=PREFIX + "LEASE_SECONDS",
             )
 
@@ -125,7 +125,7 @@ class Settings:
 
     @property
     def tokens_required(self) -> bool:
-        """Whether requests need a token: always, unless we are reachable from this machine only."""
+        """Whether requests need a token: always, unless the service is reachable only from this machine."""
         return self.require_tokens or not is_loopback(self.host)
 
     @classmethod
@@ -141,12 +141,12 @@ class Settings:
 
 
 def _check_number(name: str, value: object, *, zero: bool) -> None:
-    """Numbers are counts and durations: not negative, not infinite, and nought only where that means something."""
+    """Numbers are counts and durations: not negative, not infinite, and zero only where it has a meaning."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     if not isfinite(value) or value < 0 or (value == 0 and not zero):
         least = "not negative" if zero else "more than 0"
-        raise SettingsError(f"{name} is a number that is {least}, not {value}", place=name)
+        raise SettingsError(f"{name} must be {least}, not {value}", place=name)
 
 
 def _parsed(name: str, text: str, kind: object) -> object:

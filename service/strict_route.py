@@ -13,10 +13,10 @@ __all__ = ["StrictRoute"]
 
 
 class StrictRoute(APIRoute):
-    """The route class of all our routers."""
+    """The route class of all routers."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The framework's handler behind our parser."""
+        """The framework's handler, called after the strict parser."""
         inner = super().get_route_handler()
         takes_json = self.body_field is not None
 
@@ -28,7 +28,7 @@ class StrictRoute(APIRoute):
                     message = f"the body is declared as {media_type[:100]!r}; send 'Content-Type: application/json'"
                     raise UnsupportedMedia(message, place="Content-Type")
                 if body:
-                    # Request.json() answers from this attribute; the framework would hide our errors behind its own.
+                    # Request.json() returns this attribute; the framework would replace these errors with its own.
                     request._json = parse_json(body)
             return await inner(request)
 

@@ -1,7 +1,7 @@
-"""Field types of request bodies that mean what their JSON Schema says.
+"""Field types of request bodies that accept exactly what their JSON Schema says.
 
-Pydantic would take ``true`` and ``"1"`` for the number 1, and ``"yes"`` for true; a client that sends those has a fault that it
-should hear of, and the OpenAPI document would be wrong.
+Pydantic would take ``true`` and ``"1"`` for the number 1, and ``"yes"`` for true; a client that sends those has a bug that it
+should be told of, and the OpenAPI document would be wrong.
 """
 
 from typing import Annotated, Any

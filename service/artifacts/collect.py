@@ -1,6 +1,6 @@
-"""Retention: artifacts that nothing points to are removed after a while; leftovers of dead writers too.
+"""Retention: artifacts that nothing refers to are removed after a while, and so are leftovers of dead writers.
 
-Files go before rows are forgotten the other way round: a row is deleted first, in a transaction that sees that nothing refers
+A row is deleted first, in a transaction that checks that nothing refers
 to it, and then its file. A process that dies in between leaves a file without a row, which the next collection finds.
 """
 
@@ -35,7 +35,7 @@ class Collected:
 def collect(
     database: Database, store: ArtifactStore, keep: timedelta, *, orphan_seconds: float = ORPHAN_SECONDS
 ) -> Collected:
-    """Remove what nobody refers to and nobody used for ``keep``; safe beside running jobs and other collections."""
+    """Remove what nothing refers to and nobody used for ``keep``; safe while jobs and other collections run."""
     removed = 0
     while True:
         digests = database.write(lambda session: _forget(session, keep))
@@ -60,7 +60,7 @@ def collect(
 
 def _forget(session: WriteSession, keep: timedelta) -> list[str]:
     digests = list(repository.unreferenced(session, now() - keep, CHUNK))
-    # Locked, then looked at again: a job may have taken one up in between.
+    # Locked, then checked again: a job may have started to use one in between.
     still = set(session.scalars(select(Artifact.digest).where(Artifact.digest.in_(digests)).with_for_update()))
     free = [digest for digest in repository.unreferenced(session, now() - keep, CHUNK) if digest in still]
     session.execute(delete(Artifact).where(Artifact.digest.in_(free)))

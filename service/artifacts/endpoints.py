@@ -45,7 +45,7 @@ def get_artifact(digest: str, context: ContextDep, caller: ReadCaller) -> Respon
 
 @router.put("/{digest}", status_code=201, response_model=ArtifactView, openapi_extra=BYTES)
 async def put_artifact(digest: str, request: Request, context: ContextDep, caller: WorkCaller) -> ArtifactView:
-    """A worker's upload. Bytes that are not those of the digest are refused; what is there already is left alone."""
+    """A worker's upload. Bytes that do not match the digest are refused; an existing artifact is not changed."""
     kind = request.headers.get("content-type", MEDIA_TYPE)
     if kind.partition(";")[0].strip().lower() != MEDIA_TYPE:
         raise UnsupportedMedia(f"artifacts are {MEDIA_TYPE}, not {kind[:100]}", place="Content-Type")

@@ -18,7 +18,7 @@ def get(session: ReadSession, digest: str) -> Artifact | None:
 
 
 def record(session: WriteSession, items: Iterable[tuple[str, str, int]]) -> None:
-    """Note (digest, media type, bytes) of stored files; known ones become young again and leave quarantine."""
+    """Record (digest, media type, bytes) of stored files; known ones count as used now and leave quarantine."""
     rows = {digest: (media_type, size) for digest, media_type, size in items}
     session.insert_missing(
         Artifact,
@@ -33,12 +33,12 @@ def record(session: WriteSession, items: Iterable[tuple[str, str, int]]) -> None
 
 
 def quarantine(session: WriteSession, digest: str) -> None:
-    """Note that the bytes of a digest are damaged."""
+    """Record that the bytes of a digest are damaged."""
     session.execute(update(Artifact).where(Artifact.digest == digest).values(quarantined_at=now()))
 
 
 def unreferenced(session: ReadSession, before: datetime, limit: int) -> Sequence[str]:
-    """Digests that no candidate and no job's variant or size uses, and that nobody used since ``before``."""
+    """Digests that no candidate and no job's variant or size refers to, and that nobody used since ``before``."""
     query = (
         select(Artifact.digest)
         .where(

@@ -1,4 +1,4 @@
-"""What goes after a while, as a background duty: artifacts and silent workers; once an hour, in whichever process gets to it."""
+"""Background removal of old artifacts and of workers without a heartbeat; once an hour, in whichever process comes first."""
 
 import threading
 from dataclasses import asdict
@@ -32,11 +32,11 @@ class Retention:
         self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
 
     def start(self) -> None:
-        """Begin; the first collection comes after the first pause, so that a start is never slowed by it."""
+        """Start; the first collection comes after the first pause, so that it never slows the start down."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the collection that may be running."""
+        """Stop, after a running collection has ended."""
         self._stopping.set()
         self._thread.join(timeout=10.0)
 

@@ -1,4 +1,4 @@
-"""Reading artifacts, verified; a damaged one becomes a miss and is marked so."""
+"""Reading artifacts, verified; a damaged one counts as a miss and is marked."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ __all__ = ["StoredArtifact", "read", "write"]
 
 @dataclass(frozen=True, slots=True)
 class StoredArtifact:
-    """Verified bytes and what they are."""
+    """Verified bytes and their media type."""
 
     digest: str
     media_type: str
@@ -25,12 +25,12 @@ def read(database: Database, store: ArtifactStore, digest: str) -> StoredArtifac
     """The artifact of a digest.
 
     Raises:
-        NotFound: ``artifact-unknown``. ArtifactDamaged: its bytes changed; the row is marked and the file set aside.
+        NotFound: ``artifact-unknown``. ArtifactDamaged: its bytes changed; the row is marked and the file moved to quarantine.
     """
     check_digest(digest)
     row = database.read(lambda session: repository.get(session, digest))
     if row is None:
-        raise NotFound(f"no artifact {digest}", code="artifact-unknown")
+        raise NotFound(f"there is no artifact {digest}", code="artifact-unknown")
     try:
         return StoredArtifact(digest, row.media_type, store.get(digest))
     except ArtifactDamaged:
@@ -39,7 +39,7 @@ def read(database: Database, store: ArtifactStore, digest: str) -> StoredArtifac
 
 
 def write(database: Database, store: ArtifactStore, digest: str, data: bytes) -> None:
-    """Store uploaded bytes under the digest that was announced for them.
+    """Store uploaded bytes under the digest that the request names.
 
     Raises:
         InvalidRequest: ``digest-mismatch``; nothing is stored.

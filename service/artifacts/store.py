@@ -1,4 +1,4 @@
-"""Artifact files: written whole or not at all, verified whenever they are read."""
+"""Artifact files: written completely or not at all, verified whenever they are read."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from warpwright.solver.domain import digest_bytes
 __all__ = ["ArtifactDamaged", "ArtifactStore", "ArtifactsAway"]
 
 PROBE_BYTES = 1 << 16
-"""A full disk still takes an empty file."""
+"""Size of the probe: a full disk still accepts an empty file."""
 
 
 class ArtifactDamaged(Gone):
@@ -23,7 +23,7 @@ class ArtifactDamaged(Gone):
 
 
 class ArtifactsAway(Unavailable):
-    """The folder takes no file now: its disk is full, read-only or gone. Whoever runs the service has to look."""
+    """The folder accepts no file now: its disk is full, read-only or gone. The operator of the service must act."""
 
     code = "artifacts-away"
 
@@ -36,10 +36,10 @@ class ArtifactStore:
         self.sync = sync
 
     def put(self, data: bytes) -> str:
-        """Store bytes and return their digest; storing the same bytes again is free.
+        """Store bytes and return their digest; storing the same bytes again costs nothing.
 
         Raises:
-            ArtifactsAway: they could not be written; nothing is left of them.
+            ArtifactsAway: they could not be written; no part of them is left.
         """
         digest = digest_bytes(data)
         path = self._path(digest)
@@ -65,29 +65,29 @@ class ArtifactStore:
 
         Raises:
             NotFound: ``artifact-unknown``.
-            ArtifactDamaged: the file is not what its name says; it is in quarantine now.
+            ArtifactDamaged: the file does not match its name; it is in quarantine now.
         """
         path = self._path(check_digest(digest))
         try:
             data = path.read_bytes()
         except FileNotFoundError:
-            raise NotFound(f"no artifact {digest}", code="artifact-unknown") from None
+            raise NotFound(f"there is no artifact {digest}", code="artifact-unknown") from None
         if digest_bytes(data) != digest:
             self._quarantine(path, digest)
             raise ArtifactDamaged(f"artifact {digest} is damaged; build it again")
         return data
 
     def has(self, digest: str) -> bool:
-        """Whether a file of this digest is there; its bytes are not looked at."""
+        """Whether a file with this digest exists; its bytes are not checked."""
         return self._path(digest).exists()
 
     def remove(self, digest: str) -> None:
-        """Remove a file; nothing happens when it is not there."""
+        """Remove a file, if it exists."""
         with contextlib.suppress(FileNotFoundError):
             self._path(digest).unlink()
 
     def digests(self) -> Iterator[tuple[str, float]]:
-        """Every stored digest with its file's time of change (seconds since 1970)."""
+        """Every stored digest with its file's modification time (seconds since 1970)."""
         for path in self.folder.glob("??/*"):
             if not path.name.startswith("."):
                 with contextlib.suppress(FileNotFoundError):

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1/batches", tags=["batches"])
 BODY = {
     "requestBody": {
         "required": True,
-        "description": "JSON lines, one job submission a line, each with an optional `label`; gzip is welcome.",
+        "description": "JSON lines, one job submission per line, each with an optional `label`; gzip is accepted.",
         "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
     }
 }
@@ -33,7 +33,7 @@ async def create_batch(
     caller: TuneCaller,
     name: Annotated[str, Query(max_length=200)] = "",
 ) -> BatchView:
-    """Submit many kernels at once. The same file again is the same batch; identical lines share one job."""
+    """Submit many kernels at once. The same file again gives the same batch; identical lines share one job."""
     body = await request.body()
     encoding = request.headers.get("content-encoding", "").strip().lower()
     text = await run_in_threadpool(service.decompress, body, encoding, context.settings.max_batch_bytes)
@@ -95,7 +95,7 @@ def batch_results(
     caller: ReadCaller,
     result_format: Annotated[ResultFormat, Query(alias="format")] = ResultFormat.JSONL,
 ) -> StreamingResponse:
-    """The answers so far, a line for each line of the batch, as JSON lines or CSV."""
+    """The answers so far, one line for each line of the batch, as JSON lines or CSV."""
     with context.database.reading() as session:
         service.find(session, batch_id)
     media_type = "text/csv" if result_format is ResultFormat.CSV else "application/x-ndjson"
@@ -104,7 +104,7 @@ def batch_results(
 
 @router.post("/{batch_id}:cancel", response_model=BatchView)
 def cancel_batch(batch_id: str, context: ContextDep, caller: TuneCaller) -> BatchView:
-    """Stop a batch; what is known by then stays."""
+    """Stop a batch; what it found so far stays."""
     return service.cancel(context, batch_id, owner=caller.id, everyone=Scope.ADMIN in caller.scopes)
 
 

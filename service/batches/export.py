@@ -1,4 +1,6 @@
-"""A batch's results as JSON lines or CSV, page by page: the answer starts at once and no connection is held in between."""
+"""A batch's results as JSON lines or CSV, page by page: the answer starts at once and no database connection is held
+between pages.
+"""
 
 import csv
 import io

@@ -41,7 +41,7 @@ def items(session: ReadSession, batch_id: str, limit: int, after: int) -> Sequen
 
 
 def counts(session: ReadSession, batch_id: str) -> dict[str, int]:
-    """Lines by the state of their job; lines without one under ``refused``."""
+    """Number of lines by the state of their job; lines without a job count as ``refused``."""
     query = (
         select(Job.state, func.count())
         .select_from(BatchItem)
@@ -53,7 +53,7 @@ def counts(session: ReadSession, batch_id: str) -> dict[str, int]:
 
 
 def locked(session: WriteSession, batch_id: str) -> Batch:
-    """A batch that is there, its row locked and read anew."""
+    """An existing batch, its row locked and read again."""
     query = select(Batch).where(Batch.id == batch_id).with_for_update()
     return session.scalars(query.execution_options(populate_existing=True)).one()
 

@@ -22,7 +22,7 @@ class BatchLine(JobSubmission):
     """One line of a batch."""
 
     label: str = Field(
-        default="", max_length=200, description="The client's own name of the line; it comes back with it."
+        default="", max_length=200, description="The client's own name for the line; it is returned with it."
     )
 
 
@@ -36,19 +36,23 @@ class BatchSummary(BaseModel):
 
 
 class BatchView(BatchSummary):
-    """A batch's one status, counted from its jobs."""
+    """The status of a batch, counted from its jobs."""
 
     ended: bool
     cancelled: bool
-    counts: dict[str, int] = Field(description="Lines by the state of their job; `refused` for those that became none.")
-    jobs: int = Field(description="Different jobs behind the lines: identical lines share one.")
-    done: int = Field(description="Candidates that reached their end, over all jobs.")
-    total: int = Field(description="Candidates to try, over the jobs whose solver is done.")
-    seconds_left: float | None = Field(description="Estimate from the jobs that ended so far; null before the first.")
+    counts: dict[str, int] = Field(
+        description="Lines by the state of their job; `refused` for lines that did not become a job."
+    )
+    jobs: int = Field(description="Different jobs of the lines: identical lines share one.")
+    done: int = Field(description="Candidates that have ended, over all jobs.")
+    total: int = Field(description="Candidates to try, over the jobs whose solver has finished.")
+    seconds_left: float | None = Field(
+        description="Estimate from the jobs that have ended so far; null before the first."
+    )
 
 
 class ItemView(BaseModel):
-    """One line and what became of it."""
+    """One line and its job or problem."""
 
     line: int
     label: str

@@ -1,4 +1,4 @@
-"""Batches: a file of submissions becomes jobs under one status. A bad line is data, never the end of the batch."""
+"""Batches: a file of submissions becomes jobs under one status. A bad line is recorded and never ends the batch."""
 
 import gzip
 import io
@@ -25,11 +25,11 @@ from warpwright.solver.domain import WarpwrightError, digest_bytes
 __all__ = ["cancel", "create", "decompress", "find", "view"]
 
 CHUNK = 100
-"""Lines written in one transaction, so that other writers wait milliseconds and not the whole batch."""
+"""Lines written in one transaction, so that other writers wait milliseconds, not for the whole batch."""
 
 
 def decompress(body: bytes, encoding: str, limit: int) -> bytes:
-    """The body's text, of all members of a gzip file; a gzip bomb stops at the limit.
+    """The body's text, from all members of a gzip file; a gzip bomb stops at the limit.
 
     Raises:
         BadRequest: ``encoding-unknown`` or ``gzip-damaged``. TooLarge: ``batch-too-large``.
@@ -37,7 +37,9 @@ def decompress(body: bytes, encoding: str, limit: int) -> bytes:
     if encoding in ("", "identity"):
         return body
     if encoding != "gzip":
-        raise BadRequest(f"Content-Encoding {encoding[:40]!r} is not known; send gzip or none", code="encoding-unknown")
+        raise BadRequest(
+            f"Content-Encoding {encoding[:40]!r} is not supported; send gzip or none", code="encoding-unknown"
+        )
     try:
         text = gzip.GzipFile(fileobj=io.BytesIO(body)).read(limit + 1)
     except (zlib.error, gzip.BadGzipFile, EOFError) as error:
@@ -50,7 +52,7 @@ def decompress(body: bytes, encoding: str, limit: int) -> bytes:
 def create(context: Context, text: bytes, name: str, *, owner: str, trace: str) -> tuple[str, bool]:
     """The batch of a file, and whether it is new.
 
-    The same file from the same owner is the same batch; when its first submission was cut off, the missing lines are added.
+    The same file from the same owner is the same batch; if its first submission was cut off, the missing lines are added.
 
     Raises:
         InvalidRequest: no lines. TooLarge: ``too-many-lines``. Conflict: ``batch-cancelled`` meanwhile.
@@ -59,7 +61,7 @@ def create(context: Context, text: bytes, name: str, *, owner: str, trace: str) 
     if not lines:
         raise InvalidRequest("the batch has no lines", code="batch-empty")
     if len(lines) > context.settings.max_batch_lines:
-        message = f"{len(lines)} lines, {context.settings.max_batch_lines} are allowed"
+        message = f"{len(lines)} lines, at most {context.settings.max_batch_lines} are allowed"
         raise TooLarge(message, code="too-many-lines")
     digest = digest_bytes(text)
 
@@ -113,22 +115,23 @@ def find(session: ReadSession, batch_id: str) -> Batch:
     """
     batch = repository.get(session, batch_id)
     if batch is None:
-        raise NotFound(f"no batch {batch_id[:80]!r}", code="batch-unknown")
+        raise NotFound(f"there is no batch {batch_id[:80]!r}", code="batch-unknown")
     return batch
 
 
 def cancel(context: Context, batch_id: str, *, owner: str, everyone: bool) -> BatchView:
-    """Withdraw the batch's owner from its jobs; jobs that other owners or other batches wait for go on.
+    """Withdraw the batch's owner from its jobs; jobs that other owners or other batches wait for continue.
 
     Raises:
-        Forbidden: ``batch-not-yours``; the caller is neither its owner nor one who may speak for ``everyone``.
+        Forbidden: ``batch-not-yours``; the caller is neither its owner nor may act for ``everyone``.
     """
 
     def mark(session: WriteSession) -> tuple[str, Sequence[str]]:
         batch = find(session, batch_id)
         if not everyone and batch.owner != owner:
             raise Forbidden(
-                "the batch is another token's; its owner or an administrator may cancel it", code="batch-not-yours"
+                "the batch belongs to another token; its owner or an administrator may cancel it",
+                code="batch-not-yours",
             )
         batch.cancelled_at = batch.cancelled_at or now()
         session.flush()

@@ -39,7 +39,7 @@ def page(
 
 
 def all_of(session: ReadSession, job_id: str) -> Sequence[Candidate]:
-    """All candidates of a job by number; a job's budget bounds them."""
+    """All candidates of a job by number; the job's budget bounds their number."""
     return session.scalars(select(Candidate).where(Candidate.job_id == job_id).order_by(Candidate.number)).all()
 
 
@@ -78,7 +78,7 @@ def by_key(
 
 
 def products(session: WriteSession, job_id: str, key: str, digests: Mapping[str, str]) -> None:
-    """Note the products of a candidate; what is there already stays."""
+    """Record the products of a candidate; existing ones stay."""
     session.insert_missing(
         CandidateArtifact,
         [{"job_id": job_id, "key": key, "name": name, "digest": digest} for name, digest in sorted(digests.items())],

@@ -1,4 +1,4 @@
-"""Candidate records (``warpwright.tuning``) to rows and back. Numbers that JSON does not have become null with a reason."""
+"""Candidate records (``warpwright.tuning``) to rows and back. Numbers that JSON does not have become null, with a reason."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ __all__ = ["apply", "fingerprint_columns", "finite", "record_of"]
 
 
 def apply(row: Candidate, record: CandidateRecord) -> None:
-    """Write a record's contents into a row; identity columns and number are the caller's."""
+    """Write a record's contents into a row; the caller sets identity columns and number."""
     row.variant = record.variant
     row.kind = record.kind.value
     row.outcome = record.outcome.value
@@ -69,7 +69,7 @@ def fingerprint_columns(row: Candidate) -> Fingerprint:
 
 
 def finite(values: Mapping[str, JsonValue]) -> dict[str, Any]:
-    """A copy in which every NaN and infinity is null, and ``not_finite`` names the keys that were."""
+    """A copy in which every NaN and infinity is null, and ``not_finite`` names their keys."""
     lost: list[str] = []
     copy = {key: _finite(value, key, lost) for key, value in values.items()}
     if lost:

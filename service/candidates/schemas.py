@@ -9,12 +9,12 @@ __all__ = ["CandidateSummary", "CandidateView"]
 
 
 class CandidateSummary(BaseModel):
-    """A candidate as it ended. Times are nanoseconds of one launch; a forecast is never a measurement."""
+    """A candidate and its outcome. Times are nanoseconds of one launch; a forecast is never a measurement."""
 
     id: str
-    number: int = Field(description="In the order of ending, from 1, in this job.")
+    number: int = Field(description="Number within the job, in the order of ending, from 1.")
     variant: int
-    kind: str = Field(description="scheduled, or the compiler's own: default, role_based, unspecialized.")
+    kind: str = Field(description="scheduled, or the compiler's own choice: default, role_based, unspecialized.")
     outcome: str
     status: str
     forecast_ns: float | None
@@ -27,7 +27,7 @@ class CandidateSummary(BaseModel):
 
 
 class CandidateView(CandidateSummary):
-    """A candidate with its schedule, certificate, what was read back, and its artifacts."""
+    """A candidate with its schedule, its certificate, what was read back, and its artifacts."""
 
     job: str
     attempt: int

@@ -1,4 +1,4 @@
-"""A candidate's evidence in words: the proof line, its structure, what was read back. One wording for pages and terminal."""
+"""A candidate's evidence in words: the proof line, its structure, what was read back. Pages and terminal use the same wording."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,11 +8,11 @@ from warpwright.solver.domain import Certificate
 __all__ = ["proof_line", "registers_of", "structure_words"]
 
 USUAL = {("store", "consumer"), ("iterations", "in order"), ("registers", "as launched")}
-"""Choices that are not worth a word: the consumer stores, iterations stay in order, no setmaxnreg."""
+"""Default choices that are not mentioned: the consumer stores, iterations stay in order, no setmaxnreg."""
 
 
 def proof_line(certificate: Certificate, status: str = "") -> str:
-    """Initiation interval, lower bound, what binds, who proved it."""
+    """Initiation interval, lower bound, binding resources, and the engine that proved it."""
     interval = certificate.initiation_interval_cycles
     what = f"II {interval} cycles" if interval is not None else f"length {certificate.schedule_length_cycles} cycles"
     bound = certificate.lower_bound
@@ -28,7 +28,7 @@ def proof_line(certificate: Certificate, status: str = "") -> str:
 
 
 def structure_words(structure: Mapping[str, Any]) -> str:
-    """A structure without what goes without saying: ``2 warpgroups, As=4,Bs=3, registers 24/240``."""
+    """A structure without its default choices: ``2 warpgroups, As=4,Bs=3, registers 24/240``."""
     words = []
     for name, value in structure.items():
         if name == "consumer_warpgroups":
@@ -41,7 +41,7 @@ def structure_words(structure: Mapping[str, Any]) -> str:
 
 
 def registers_of(report: Mapping[str, Any]) -> tuple[str, str]:
-    """Registers and spilled bytes that were read back from the binary, as text; dashes where nothing was."""
+    """Registers and spilled bytes that were read back from the binary, as text; dashes if nothing was."""
     ptxas = report.get("ptxas")
     if not isinstance(ptxas, Mapping):
         return "-", "-"

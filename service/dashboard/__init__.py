@@ -1,7 +1,7 @@
 """The dashboard: server-rendered pages over read-only sessions, live by server-sent events, no request to another host.
 
-Pages live at ``/``; assets at ``/static``. Every page is plain HTML without scripts too; htmx refreshes parts of it, and
-ECharts draws the scatter and history from data that stands in the page. A job's page is also a file (``report.py``).
+Pages are at ``/``, assets at ``/static``. Every page works as plain HTML without scripts; htmx refreshes parts of it, and
+ECharts draws the scatter and history from data in the page. A job's page is also a file (``report.py``).
 """
 
 from warpwright.service.dashboard.endpoints import router

@@ -1,4 +1,5 @@
-"""Who looks at the dashboard. On loopback anybody; elsewhere a token, given once on the login page and kept in a cookie.
+"""Who may use the dashboard. On loopback everybody; elsewhere whoever has a token, entered once on the login page
+and kept in a cookie.
 
 The cookie is HttpOnly and SameSite=Strict, so no other site's page can use it; forms that change something also check the
 Origin header.
@@ -20,7 +21,7 @@ COOKIE = "warpwright_token"
 
 
 class LoginNeeded(Unauthorized):
-    """No usable token came with the request: a browser is sent to the login page."""
+    """The request has no usable token: a browser is sent to the login page."""
 
     code = "login-needed"
 
@@ -29,13 +30,13 @@ async def caller_of(request: Request) -> Caller:
     """The caller by cookie or Authorization header.
 
     Raises:
-        LoginNeeded: tokens are required and none, or an unknown one, was sent.
+        LoginNeeded: a token is required, and none or an unknown one was sent.
     """
     kind, _, header = request.headers.get("authorization", "").partition(" ")
     secret = header.strip() if kind.lower() == "bearer" else request.cookies.get(COOKIE, "")
     if not secret:
         if request.app.state.context.settings.tokens_required:
-            raise LoginNeeded("this dashboard needs a token")
+            raise LoginNeeded("this dashboard requires a token")
         return ANONYMOUS
     check: TokenCheck = request.app.state.token_check
     try:
@@ -47,16 +48,16 @@ async def caller_of(request: Request) -> Caller:
 
 async def _reader(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
     if Scope.READ not in caller.scopes:
-        raise Forbidden("this needs a token with the scope 'read'")
+        raise Forbidden("this requires a token with the scope 'read'")
     return caller
 
 
 async def _tuner(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
     if Scope.TUNE not in caller.scopes:
-        raise Forbidden("this needs a token with the scope 'tune'")
+        raise Forbidden("this requires a token with the scope 'tune'")
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
-        raise Forbidden("forms are accepted from our own pages only", code="origin-not-allowed")
+        raise Forbidden("forms are accepted only from the dashboard's own pages", code="origin-not-allowed")
     return caller
 
 

@@ -1,4 +1,4 @@
-"""Timelines and memory maps of a candidate, drawn on demand: the kernel is read in a child, the schedule is played."""
+"""Timelines and memory maps of a candidate, drawn on demand: the kernel is read in a child, the schedule is simulated."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +31,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One candidate with what is needed to read its kernel."""
+    """One candidate with the data that is needed to read its kernel."""
 
     label: str
     kind: str
@@ -40,9 +40,9 @@ class _Asked:
 
 
 def drawing_of(context: Context, job_id: str, key: str) -> Picture:
-    """The picture of a candidate, of the job's best one when ``key`` is empty.
+    """The picture of a candidate; of the job's best one if ``key`` is empty.
 
-    A kernel that cannot be read here gives the reason in place of a timeline.
+    If a kernel cannot be read here, the reason replaces the timeline.
 
     Raises:
         NotFound: ``job-unknown``, ``candidate-unknown``.
@@ -52,7 +52,7 @@ def drawing_of(context: Context, job_id: str, key: str) -> Picture:
 
 
 def pictures(context: Context, first: tuple[str, str], second: tuple[str, str]) -> list[Picture]:
-    """Pictures of two candidates, their time axes equally long, so that bars compare by eye; errors as above."""
+    """Pictures of two candidates with time axes of equal length, so that bars can be compared by eye; errors as above."""
     named = (("first", first), ("second", second))
     drawn = [(f"{place}: {label}", it) for place, (label, it) in ((p, _drawn(context, *c)) for p, c in named)]
     until = max(each.end_cycle for _, each in drawn) if all(len(d.timelines) == 1 for _, d in drawn) else 0
@@ -84,13 +84,16 @@ def _drawn(context: Context, job_id: str, key: str) -> tuple[str, Drawn]:
 
 
 def _compilers_choice(graph: KernelGraph, asked: _Asked) -> Drawn:
-    """A baseline as we read the compiler's passes: it is a forecast of what they choose, and says so."""
+    """A baseline as we read the compiler's passes: a forecast of their choice, and labelled as such."""
     kind = next((each for each in BASELINES if each == asked.kind), None)
     chosen = chosen_schedule(graph, asked.variant.profile, kind) if kind else None
     if chosen is None:
         return Drawn(facts=(("Schedule", "the compiler's own choice: no warp specialisation, so no roles to draw"),))
     drawn = draw_schedule(graph, asked.variant.profile, chosen[0])
-    note = ("Schedule", "the compiler's own choice, as its passes' sources say; not read back from the binary")
+    note = (
+        "Schedule",
+        "the compiler's own choice according to the source of its passes; not read back from the binary",
+    )
     return Drawn(drawn.timelines, (note, *drawn.facts), drawn.maps)
 
 

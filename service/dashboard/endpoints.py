@@ -64,7 +64,7 @@ def overview_page(request: Request, context: ContextDep, caller: Reader) -> HTML
 
 @router.get("/live")
 async def live(request: Request, context: ContextDep, caller: Reader) -> StreamingResponse:
-    """The overview as it changes."""
+    """A stream of the overview's changes."""
     count = request.app.state.streams
     if count.open >= context.settings.max_streams:
         raise TooManyRequests("too many event streams are open", code="too-many-streams", headers={"Retry-After": "5"})
@@ -85,7 +85,7 @@ def jobs_page(
     changed: Annotated[int, Query(ge=0, le=MAX_FIELDS)] = 0,
     left: Annotated[int, Query(ge=0, le=MAX_FIELDS)] = 0,
 ) -> HTMLResponse:
-    """Jobs with filters and search; ``told`` says what a bulk action just did, to how many, and how many it left."""
+    """Jobs with filters and search; after a bulk action ``told``, ``changed`` and ``left`` say what it did."""
     shown = _read(context, lambda session: job_page(session, wanted, before))
     profiles = _read(context, profile_choices)
     told_of = {"told": told, "changed": changed, "left": left}
@@ -94,7 +94,7 @@ def jobs_page(
 
 @router.get("/jobs.csv")
 def jobs_csv(context: ContextDep, caller: Reader, wanted: Wanted) -> Response:
-    """The newest jobs that the same filters show, as CSV."""
+    """The newest jobs that match the same filters, as CSV."""
     rows = _read(context, lambda session: job_page(session, wanted, "", size=CSV_ROWS)).rows
     columns = (
         "id",
@@ -120,7 +120,7 @@ def jobs_action(
     caller: Tuner,
     form: FormDep,
 ) -> Response:
-    """Cancels or deletes the chosen jobs; those in a state that does not allow it are left as they are, and counted."""
+    """Cancels or deletes the chosen jobs; those in a state that does not allow it are left unchanged, and counted."""
     action, changed, left = form.text("action"), 0, 0
     everyone = Scope.ADMIN in caller.scopes
     for job_id in form.all("job"):
@@ -155,7 +155,7 @@ def job_detail_page(
 
 @router.get("/jobs/{job_id}/drawing")
 def drawing(request: Request, context: ContextDep, caller: Reader, job_id: str, key: Text = "") -> HTMLResponse:
-    """Timeline and memory map of a candidate, the winner's without a key."""
+    """Timeline and memory map of a candidate; of the winner without a key."""
     template = "parts/drawing.html" if is_fragment(request) else "drawing.html"
     return page(request, template, job_id=job_id, drawing=drawing_of(context, job_id, key))
 
@@ -193,7 +193,7 @@ def candidates_csv(context: ContextDep, caller: Reader, job_id: str) -> Response
 
 @router.get("/jobs/{job_id}/candidates/{key}")
 def candidate_page(request: Request, context: ContextDep, caller: Reader, job_id: str, key: str) -> HTMLResponse:
-    """One candidate: what was planned, what came out, messages of compiler and device."""
+    """One candidate: the plan, the outcome, messages of compiler and device."""
     row, artifacts = _read(context, lambda session: candidate_of(session, job_id, key))
     certificate = certificate_of(row.certificate)
     return page(request, "candidate.html", row=row, artifacts=artifacts, certificate=certificate)
@@ -209,7 +209,7 @@ def compare_page(request: Request, context: ContextDep, caller: Reader, a: Text 
 
 @router.get("/compare/drawings")
 def compare_drawings(request: Request, context: ContextDep, caller: Reader, a: Text, b: Text) -> HTMLResponse:
-    """The two candidates' drawings side by side, on one scale; ``a`` and ``b`` as on the compare page."""
+    """The drawings of two candidates side by side, on one scale; ``a`` and ``b`` as on the compare page."""
     first, second = _read(context, lambda session: [candidate_named(session, name.strip()) for name in (a, b)])
     template = "parts/pair.html" if is_fragment(request) else "pair.html"
     return page(request, template, drawings=pictures(context, first, second), a=a, b=b)
@@ -231,7 +231,7 @@ def kernel_page(request: Request, context: ContextDep, caller: Reader, ir_hash: 
 
 @router.get("/results")
 def results_page(request: Request, context: ContextDep, caller: Reader, stale: bool = False) -> HTMLResponse:
-    """Stored results and why some are stale; with ``stale`` only those that would not come out so today."""
+    """Stored results and why some are stale; with ``stale`` only the stale ones."""
 
     def today(profile: HardwareProfile) -> Mapping[str, str]:
         return present_columns(context, profile)
@@ -272,7 +272,7 @@ def login_page(request: Request) -> HTMLResponse:
 
 @router.post("/login")
 async def login(request: Request, form: FormDep) -> Response:
-    """Keeps a good token in a cookie; a wrong one asks again."""
+    """Keeps a valid token in a cookie; asks again after an invalid one."""
     token = form.text("token")
     request.cookies[COOKIE] = token
     try:

@@ -1,4 +1,4 @@
-"""Form bodies, with the standard library: our forms are short and url-encoded, so no multipart parser is needed."""
+"""Form bodies, with the standard library: the dashboard's forms are short and url-encoded, so no multipart parser is needed."""
 
 from typing import Annotated
 from urllib.parse import parse_qs
@@ -23,28 +23,30 @@ class Form:
         return self._fields.get(name, [])
 
     def text(self, name: str, *, longest: int = 500) -> str:
-        """A field's only value, without blanks around it, empty when it was not sent.
+        """A field's only value, stripped; empty if it was not sent.
 
         Raises:
-            BadRequest: ``form-invalid`` when it is sent twice or is too long.
+            BadRequest: ``form-invalid`` if it is sent twice or is too long.
         """
         values = self.all(name)
         if len(values) > 1 or (values and len(values[0]) > longest):
-            raise BadRequest(f"the field {name!r} is sent once, with at most {longest} characters", code="form-invalid")
+            raise BadRequest(
+                f"the field {name!r} must be sent once, with at most {longest} characters", code="form-invalid"
+            )
         return values[0].strip() if values else ""
 
     def number(self, name: str) -> int:
-        """A field as a whole number, 0 when it was not sent; BadRequest ``form-invalid`` for anything else."""
+        """A field as a whole number, 0 if it was not sent; BadRequest ``form-invalid`` for anything else."""
         text = self.text(name, longest=9) or "0"
         if not (text.isascii() and text.isdigit()):
-            raise BadRequest(f"the field {name!r} is a whole number", code="form-invalid")
+            raise BadRequest(f"the field {name!r} must be a whole number", code="form-invalid")
         return int(text)
 
 
 async def _form(request: Request) -> Form:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
-        raise BadRequest("forms are sent url-encoded", code="form-invalid")
+        raise BadRequest("forms must be sent url-encoded", code="form-invalid")
     try:
         text = (await request.body()).decode()
         return Form(parse_qs(text, keep_blank_values=True, max_num_fields=MAX_FIELDS))

@@ -1,4 +1,4 @@
-"""Live parts of the overview by server-sent events. A stream holds no database connection between two looks."""
+"""Live parts of the overview by server-sent events. A stream holds no database connection between two checks."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ LOOK_SECONDS = 1.0
 
 
 async def overview_stream(request: Request, context: Context, count: StreamCount, caller_id: str) -> AsyncIterator[str]:
-    """Events named ``overview`` with the rendered part, whenever what it shows has changed, while the caller's token is good."""
+    """Events named ``overview`` with the rendered part, whenever its content has changed, while the caller's token is valid."""
     count.open += 1
     try:
         async for event in _events(request, context, caller_id):

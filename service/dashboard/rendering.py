@@ -21,18 +21,18 @@ __all__ = ["is_fragment", "page", "render", "static_files"]
 
 STATIC = Path(__file__).parent / "static"
 DRAWING = ("warpwright.service.drawing", "static")
-"""The palette and the timelines' script lie beside what draws them."""
+"""Folders of the assets; the palette and the timelines' script are part of the drawing package."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-"""Content Security Policy: scripts only from our own assets. Charts set inline styles, hence that one exception."""
+"""Content Security Policy: scripts only from the dashboard's own assets. Charts set inline styles, hence that one exception."""
 
 static_files = StaticFiles(directory=STATIC, packages=[DRAWING])
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: object) -> HTMLResponse:
-    """A page, with headers that keep it from running anything foreign."""
+    """A page, with headers that prevent it from running foreign scripts."""
     text = render(template, path=request.url.path, **values)
     headers = {
         "Content-Security-Policy": POLICY,
@@ -45,24 +45,24 @@ def page(request: Request, template: str, *, status: int = 200, **values: object
 
 
 def is_fragment(request: Request) -> bool:
-    """Whether htmx asked for a part of a page; without scripts the same address gives a whole page."""
+    """Whether htmx requested a part of a page; without scripts the same address gives a whole page."""
     return request.headers.get("hx-request") == "true"
 
 
 def render(template: str, **values: object) -> str:
-    """A template as text. With ``offline=True`` as one file that needs no server: assets inside, no link to a page."""
+    """A template as text. With ``offline=True`` as one file that needs no server: assets included, no links to pages."""
     given = {"asset": _asset, "inline": inline, "policy": file_policy, "now": datetime.now(UTC), "offline": False}
     return _environment().get_template(template).render(given | values)
 
 
 @cache
 def inline(name: str) -> Markup:
-    """An asset's text, to stand inside a page; ours and the vendored ones hold nothing that could end the element."""
+    """An asset's text, to be included in a page; no asset contains text that would end the element."""
     return Markup(_path(name).read_text("utf-8"))
 
 
 def file_policy(scripts: Sequence[str]) -> str:
-    """Content Security Policy of a page that is one file: these scripts by their digests, no other, and no request at all."""
+    """Content Security Policy of a page that is one file: only these scripts, by digest, and no requests."""
     digests = (b64encode(hashlib.sha256(inline(name).encode()).digest()).decode() for name in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -96,7 +96,7 @@ def _environment() -> Environment:
 
 @cache
 def _asset(name: str) -> str:
-    """Path of an asset with a digest of its content, so that a browser never shows an old one."""
+    """Path of an asset with a digest of its content, so that a browser never uses an old one."""
     return f"/static/{name}?v={hashlib.sha256(_path(name).read_bytes()).hexdigest()[:10]}"
 
 
@@ -147,6 +147,6 @@ def _span(seconds: float) -> str:
 
 
 def _script_json(value: object) -> Markup:
-    """JSON that is safe inside a ``<script type="application/json">`` element, whatever names it holds."""
+    """JSON that is safe inside a ``<script type="application/json">`` element, whatever names it contains."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -1,4 +1,4 @@
-"""A job's page as one self-contained file: the page's own template, its assets inside, its drawing in place."""
+"""A job's page as one self-contained file: the page's own template with its assets and its drawing included."""
 
 from importlib.metadata import PackageNotFoundError, version
 
@@ -14,11 +14,11 @@ from warpwright.service.dashboard.views.jobpage import job_detail, sorted_candid
 __all__ = ["report_text", "router"]
 
 router = APIRouter(include_in_schema=False)
-"""Errors here are problem documents, as the command line wants them."""
+"""Errors of this router are problem documents, because the command line calls it."""
 
 
 def report_text(context: Context, job_id: str) -> str:
-    """The page of a job as one file. The winner first, as nobody can choose an order before the file is opened.
+    """The page of a job as one file. The winner comes first, because no order can be chosen before the file is opened.
 
     Raises:
         NotFound: ``job-unknown``.
@@ -40,7 +40,7 @@ def report_text(context: Context, job_id: str) -> str:
 
 @router.get("/jobs/{job_id}/report")
 def report(context: ContextDep, caller: Reader, job_id: str) -> HTMLResponse:
-    """A job's page as one file to keep and to pass on."""
+    """A job's page as one file to keep or to send."""
     headers = {
         "Content-Disposition": 'attachment; filename="report.html"',
         "X-Content-Type-Options": "nosniff",

@@ -1,4 +1,4 @@
-"""Pages answer errors with pages: a person gets words and a way back, a missing token leads to the login page."""
+"""Pages answer errors with pages: a message and a link back; a missing token leads to the login page."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any

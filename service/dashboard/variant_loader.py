@@ -1,4 +1,4 @@
-"""One variant of a job with what a question about it needs: its kernel, the device, the pins. One reader for all pages."""
+"""Loads one variant of a job with its kernel, device and pins. One loader for all pages."""
 
 import time
 from dataclasses import dataclass
@@ -36,14 +36,14 @@ def variant_of(session: ReadSession, job_id: str, number: int) -> Variant:
     """
     job = jobs.find(session, job_id)
     row, profile = session.get(JobVariant, (job_id, number)), session.get(Profile, job.profile_digest)
-    if row is None or profile is None:  # a job's profile cannot go before the job: a foreign key keeps it
+    if row is None or profile is None:  # a foreign key keeps a job's profile as long as the job
         raise NotFound(f"job {job_id} has no variant {number}", code="variant-unknown")
     pins = job.request.get("pins")
     return Variant(row.text_digest, load(HardwareProfile, profile.document), load(Pins, pins) if pins else Pins())
 
 
 def kernel_of(context: Context, variant: Variant) -> KernelRead:
-    """The variant as the frontend reads it, in a child; the last ones are remembered.
+    """The variant as the frontend reads it, in a child; recent ones are cached.
 
     Raises:
         NotFound: ``artifact-unknown``: its IR is gone.
@@ -54,7 +54,7 @@ def kernel_of(context: Context, variant: Variant) -> KernelRead:
 
 
 def patience() -> Patience:
-    """The patience of one page."""
+    """The time limit of one page."""
     return Patience(SECONDS, time.monotonic() + SECONDS, Stop())
 
 

@@ -1,4 +1,4 @@
-"""The form "why not ...?" on a job page: the same explanation as the API's, for one of the job's variants."""
+"""The form "Why not ...?" on a job page: the same explanation as the API's, for one of the job's variants."""
 
 from collections.abc import Mapping
 

@@ -17,19 +17,19 @@ NAMING = {
     "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
     "pk": "pk_%(table_name)s",
 }
-"""Migrations refer to constraints by name, so the names must not depend on the database's own taste."""
+"""Migrations refer to constraints by name, so the names must not depend on the database's own convention."""
 
 JsonColumn = JSON(none_as_null=True)
-"""Text that keeps its key order; nothing is searched inside, so the binary form of PostgreSQL would buy nothing."""
+"""Text that keeps its key order; nothing is searched inside, so PostgreSQL's binary form would have no advantage."""
 
 
 def now() -> datetime:
-    """The present, in UTC."""
+    """The current time, in UTC."""
     return datetime.now(UTC)
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A point in time, always with a zone in Python. SQLite keeps none, so it is stored in UTC and put back."""
+    """A point in time, always with a time zone in Python. SQLite has no time zones, so it is stored in UTC and restored."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -39,7 +39,7 @@ class UtcTime(TypeDecorator[datetime]):
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError("a time without a zone reached the database")
+            raise ValueError("a time without a time zone reached the database")
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:

@@ -30,18 +30,18 @@ ResultT = TypeVar("ResultT")
 
 BUSY_MILLISECONDS = 30_000
 PATIENCE_SECONDS = 30.0
-"""No new attempt of a transaction begins after so long."""
+"""No new attempt of a transaction begins after this time."""
 ATTEMPTS = 8
 _RETRIED_SQLSTATES = frozenset({"40001", "40P01", "55P03"})
 """PostgreSQL: serialization_failure, deadlock_detected, lock_not_available."""
 
 
 DATABASE_AWAY = (OperationalError, InterfaceError, InternalError, PoolTimeout)
-"""What the database raises when it restarts, is full or read-only, or has no connection left: nobody's request is to blame."""
+"""What the database raises if it restarts, is full or read-only, or has no connection left: no request caused it."""
 
 
 class DatabaseBusy(Unavailable):
-    """The transaction lost its locks again and again."""
+    """The transaction lost its locks in every attempt."""
 
     code = "database-busy"
 
@@ -53,16 +53,16 @@ class Database:
         self.url = make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(url) if self.is_sqlite else _postgresql(url, pool_size)
-        # SQLite's busy handler sleeps and tries again; threads of one process queue here instead and lose no time.
+        # SQLite's busy handler sleeps between attempts; threads of one process queue here instead and lose no time.
         self._writer = threading.Lock() if self.is_sqlite else None
 
     def write(self, work: Callable[[WriteSession], ResultT]) -> ResultT:
         """Run ``work`` in one write transaction and commit; roll back on any exception.
 
-        ``work`` may run more than once and must have no other effects than those in the database.
+        ``work`` may run more than once and must have no effects outside the database.
 
         Raises:
-            DatabaseBusy: the locks could not be had in eight attempts, or in half a minute and the last attempt's own.
+            DatabaseBusy: eight attempts, or half a minute, did not get the locks.
         """
         until = time.monotonic() + PATIENCE_SECONDS
         for attempt in range(ATTEMPTS):
@@ -83,7 +83,7 @@ class Database:
 
     @contextmanager
     def _turn(self, until: float) -> Iterator[None]:
-        """This thread's turn to write. Who waits is told before the server has no thread left that could."""
+        """This thread's turn to write. Waiting is limited, so that the server does not run out of threads."""
         if self._writer is None:
             yield
             return
@@ -107,7 +107,7 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """A bare connection, for migrations and for the one hot query."""
+        """A plain connection, for migrations and for the cached lookup."""
         with self.engine.connect() as connection:
             yield connection
 
@@ -147,7 +147,7 @@ def _sqlite(url: str) -> Engine:
 
 
 def _postgresql(url: str, pool_size: int) -> Engine:
-    # A statement that waits for a lock for half a minute is an incident, not patience.
+    # A statement that waits for a lock for half a minute is an incident.
     options = "-c lock_timeout=30000 -c idle_in_transaction_session_timeout=120000"
     return create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),

@@ -1,4 +1,4 @@
-"""Brings a database to the newest revision, exactly once however many processes start together.
+"""Upgrades a database to the newest revision, exactly once, however many processes start together.
 
 The lock is a file lock beside an SQLite database and an advisory lock on PostgreSQL; both go away with their holder, so a
 migration that is killed is rolled back and the next process does it. All revisions of one call are one transaction.
@@ -31,41 +31,41 @@ __all__ = [
 ]
 
 LOCK_TIMEOUT = "5s"
-"""For a table that PostgreSQL's other clients hold: a migration that waits holds up everybody behind it."""
+"""For a table that PostgreSQL's other clients hold: a waiting migration blocks everybody behind it."""
 DAMAGE = ("file is not a database", "database disk image is malformed")
 _ADVISORY_LOCK = 0x5741525057
-"""Any constant; ours alone in a database of ours."""
+"""Key of the advisory lock: any constant that nothing else in this database uses."""
 
 
 class SchemaOutdated(Unavailable):
-    """The database's revision is not the one that this code was written for."""
+    """The database's revision is not the one that this code needs."""
 
     code = "schema-outdated"
 
 
 class SchemaUnknown(Unavailable):
-    """A newer version has upgraded the database, and what it holds is not this code's to read."""
+    """A newer version has upgraded the database, and this code cannot read it."""
 
     code = "schema-unknown"
 
 
 class DatabaseDamaged(Unavailable):
-    """The file is no SQLite database, or a broken one; it is left as it is."""
+    """The file is not an SQLite database, or is damaged; it is left unchanged."""
 
     code = "database-damaged"
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
-    """Upgrade to a revision; does nothing when it is there already.
+    """Upgrade to a revision; does nothing if the database has it already.
 
     Raises:
-        SchemaUnknown: the database's revision is none of ours. DatabaseDamaged: SQLite cannot read the file.
+        SchemaUnknown: this code does not know the database's revision. DatabaseDamaged: SQLite cannot read the file.
     """
     try:
         _upgrade(database, revision)
     except DatabaseError as error:
         if database.is_sqlite and any(words in str(error.orig) for words in DAMAGE):
-            message = f"{database.url.database}: {error.orig}; move it away, or bring back a copy"
+            message = f"{database.url.database}: {error.orig}; move it away, or restore a backup"
             raise DatabaseDamaged(message) from error
         raise
 
@@ -79,9 +79,7 @@ def _upgrade(database: Database, revision: str) -> None:
         if found is not None and found not in {
             each.revision for each in ScriptDirectory.from_config(config).walk_revisions()
         }:
-            message = (
-                f"the database is at revision {found}, which a newer version made; this one knows {head_revision()}"
-            )
+            message = f"the database is at revision {found}, made by a newer version; this version knows up to {head_revision()}"
             raise SchemaUnknown(message)
         command.upgrade(config, revision)
 
@@ -121,6 +119,6 @@ def _lock(database: Database) -> Iterator[None]:
             yield
         return
     with database.engine.connect() as connection, connection.begin():
-        # Transaction-level, so that a killed process gives it up with its connection.
+        # Transaction-level, so that a killed process releases it with its connection.
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
         yield

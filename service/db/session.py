@@ -36,7 +36,7 @@ class ReadSession:
         return self._session.scalars(query)
 
     def rows(self, query: Select[*ColumnTs]) -> Sequence[Row[*ColumnTs]]:
-        """All rows of a query; the query itself must bound them."""
+        """All rows of a query; the query itself must limit their number."""
         return self._session.execute(query).all()
 
     def get(self, model: type[RecordT], key: Any) -> RecordT | None:
@@ -64,13 +64,13 @@ class WriteSession(ReadSession):
         return self._session.execute(statement, parameters)
 
     def insert_missing(self, model: type[Base], rows: Sequence[Mapping[str, Any]]) -> int:
-        """Insert rows whose key is not there yet and leave the others as they are; how many were new."""
+        """Insert the rows whose key does not exist yet; returns how many were new."""
         if not rows:
             return 0
         sqlite = self._session.get_bind().dialect.name == "sqlite"
         table = cast(Table, model.__table__)
         statement = (sqlite_insert if sqlite else postgresql_insert)(table).values(list(rows))
-        # Counted by what comes back: drivers do not agree on the row count of such a statement.
+        # Counted by the returned rows: drivers do not agree on the row count of such a statement.
         inserted = statement.on_conflict_do_nothing().returning(*table.primary_key.columns)
         return len(self._session.execute(inserted).all())
 
@@ -79,5 +79,5 @@ class WriteSession(ReadSession):
         self._session.refresh(record)
 
     def flush(self) -> None:
-        """Send staged changes, so that constraints speak now; not a commit."""
+        """Send staged changes, so that constraints are checked now; not a commit."""
         self._session.flush()

@@ -1,4 +1,4 @@
-"""Drawings of a schedule: timelines, memory maps, facts. Plain values in, SVG text out that escapes every name it is given.
+"""Drawings of a schedule: timelines, memory maps, facts. Plain values in, SVG text out, with every name escaped.
 
 ``static/`` holds the palette of all pages (``drawing.css``) and the zoom of timelines (``timeline.js``).
 """

@@ -1,4 +1,4 @@
-"""What the schedule keeps on chip: shared memory by buffer and version, registers by role, and what is left."""
+"""The on-chip memory of a schedule: shared memory by buffer and version, registers by role, and what is left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMap:
-    """One resource, its parts and its capacity (the part that nobody uses is the slack)."""
+    """One resource, its parts and its capacity (the unused part is the slack)."""
 
     title: str
     unit: str
@@ -31,17 +31,17 @@ class MemoryMap:
 
     @property
     def used(self) -> int:
-        """What all parts take together."""
+        """The sum of all parts."""
         return sum(block.amount for block in self.blocks)
 
     @property
     def slack(self) -> int:
-        """What is left; negative when the parts do not fit."""
+        """What is left; negative if the parts do not fit."""
         return self.capacity - self.used
 
 
 def shared_map(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedule) -> MemoryMap | None:
-    """Shared memory of one block: every version of every buffer, and the barriers. None where the profile has no limit."""
+    """Shared memory of one block: every version of every buffer, and the barriers. None if the profile has no limit."""
     try:
         capacity = profile.integer("shared.per_block", "bytes")
     except ProfileError:
@@ -63,7 +63,7 @@ def shared_map(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSched
 
 
 def register_map(profile: HardwareProfile, schedule: WarpSchedule) -> MemoryMap | None:
-    """Registers by role after setmaxnreg. None when the schedule leaves the registers alone or the profile has no limit."""
+    """Registers by role after setmaxnreg. None if the schedule does not set registers or the profile has no limit."""
     if not any(role.registers_per_thread for role in schedule.roles):
         return None
     try:
@@ -77,16 +77,16 @@ def register_map(profile: HardwareProfile, schedule: WarpSchedule) -> MemoryMap 
             label = f"{names}, {role.name}" if names else role.name
             warpgroups[group] = (label, max(registers, role.registers_per_thread))
     blocks = tuple(
-        Block(f"warpgroup {group}: {names}, {registers} a thread", 128 * registers, "role")
+        Block(f"warpgroup {group}: {names}, {registers} per thread", 128 * registers, "role")
         for group, (names, registers) in sorted(warpgroups.items())
     )
     return MemoryMap("Registers of one block", "registers", capacity, blocks)
 
 
 def memory_html(map_: MemoryMap) -> str:
-    """One bar: the parts in order, as wide as they are large, the slack at the end; hover gives the numbers.
+    """One bar: the parts in order, their width proportional to their size, the slack at the end; hovering shows the numbers.
 
-    HTML and not SVG, so that its words keep their size in a narrow column.
+    HTML, not SVG, so that its text keeps its size in a narrow column.
     """
     blocks: Sequence[Block] = map_.blocks
     if map_.slack > 0:

@@ -1,6 +1,6 @@
 """Ascend: one loop's modulo schedule as a timeline of pipes, with what each pipe waits for.
 
-A loop is drawn from its first issue until some iterations of the steady state, then drained. What a task waits for is not a
+A loop is drawn from its first issue through some iterations of the steady state, and then drained. What a task waits for is not a
 guess: it is the scheduler call's own dependence that holds with equality (``start_v = start_u + lag - II * distance``).
 """
 
@@ -36,7 +36,7 @@ def loop_timeline(graph: KernelGraph, schedule: BufferSchedule, loop: LoopSchedu
                 lanes.setdefault((group, unit), []).append(span)
     drawn = {key: sorted(spans, key=lambda span: (span.start_cycle, span.end_cycle)) for key, spans in lanes.items()}
     stalls = _stalls(drawn, _reasons(schedule, loop, call, problem))
-    # Groups stand together: pipes, then inner loops as wholes, then what pipes wait for.
+    # Groups in order: pipes, then inner loops as a whole, then what pipes wait for.
     order = sorted(drawn, key=lambda key: key[0] != "Pipes")
     shown = tuple(Lane(unit, tuple(drawn[group, unit]), group) for group, unit in order)
     return Timeline((*shown, *stalls), _phases(loop, iterations), _title(graph, loop, iterations))
@@ -57,14 +57,14 @@ def _stages(loop: LoopSchedule) -> int:
 def _title(graph: KernelGraph, loop: LoopSchedule, iterations: int) -> str:
     interval = loop.initiation_interval_cycles
     if interval is None:
-        name = "Outside of loops" if loop.scope == ROOT else f"Straight list {loop.scope}"
+        name = "Outside loops" if loop.scope == ROOT else f"Straight list {loop.scope}"
         return f"{name}: {loop.makespan_cycles:,} cycles"
     trips = next((scope.trips for scope in graph.scopes if scope.id == loop.scope), None)
     return f"Loop {loop.scope}: one iteration every {interval:,} cycles; {iterations} of {trips or 'all'} iterations"
 
 
 def _phases(loop: LoopSchedule, iterations: int) -> tuple[Phase, ...]:
-    """All stages work from the last one's first start until the first one has no iteration left."""
+    """The steady state lasts from the last stage's first start until the first stage has no iteration left."""
     interval, stages = loop.initiation_interval_cycles, _stages(loop)
     if interval is None or iterations < stages:
         return ()
@@ -82,17 +82,17 @@ def _lengths(call: SchedulerCall | None, problem: Problem | None) -> Mapping[str
 
 
 def _uses(graph: KernelGraph, task: str, lengths: Mapping[str, int]) -> list[tuple[str, str, int]]:
-    """Group, unit and cycles of what a task occupies; an inner loop is one long task of its own."""
+    """Group, unit and cycles that a task occupies; an inner loop is one long task."""
     try:
         return [("Pipes", use.unit.value, use.cycles) for use in graph.op(task).uses]
     except GraphError:
-        return [("Loops inside", task, lengths[task])] if task in lengths else []
+        return [("Inner loops", task, lengths[task])] if task in lengths else []
 
 
 def _reasons(
     schedule: BufferSchedule, loop: LoopSchedule, call: SchedulerCall | None, problem: Problem | None
 ) -> Mapping[str, str]:
-    """What each task waits for: the sources of the dependences that leave it no earlier start, by task."""
+    """What each task waits for, by task: the sources of the dependences that determine its start."""
     if call is None or problem is None:
         return {}
     starts = {task.task: task.start_cycle for task in loop.tasks}
@@ -119,7 +119,7 @@ def _arcs(problem: Problem) -> list[tuple[int, int, int, int]]:
 
 
 def _stalls(lanes: Mapping[tuple[str, str], list[Span]], reasons: Mapping[str, str]) -> tuple[Lane, ...]:
-    """Gaps of a pipe before a task that waits for something, by what it waits for."""
+    """Gaps of a pipe before a waiting task, by what it waits for."""
     found: dict[str, list[Span]] = {}
     for (group, unit), spans in lanes.items():
         free_at = 0

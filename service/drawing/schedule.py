@@ -1,4 +1,4 @@
-"""One schedule on one device as timelines, facts and memory maps: what pages and reports draw."""
+"""One schedule on one device as timelines, facts and memory maps, for pages and reports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,13 +13,13 @@ __all__ = ["Drawn", "block_timeline", "draw_schedule", "facts_of"]
 
 COPY_LANES = ("tma", "load", "store", "dram", "l2", "lsu")
 SHOWN_INTERVALS = 4
-"""Iterations of the steady state that are shown, after all that leads to it."""
+"""Iterations of the steady state that are shown, after the prologue."""
 SHOWN_SPANS = 900
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What a page shows of a schedule."""
+    """A schedule as a page shows it."""
 
     timelines: tuple[Timeline, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
@@ -27,7 +27,7 @@ class Drawn:
 
     @property
     def end_cycle(self) -> int:
-        """Where the longest timeline ends."""
+        """The end of the longest timeline."""
         return max((timeline.end_cycle for timeline in self.timelines), default=0)
 
 
@@ -52,7 +52,7 @@ def block_timeline(simulation: Simulation, products: frozenset[str] = frozenset(
     """The prologue and the first steady iterations of one block: roles, units, and what roles wait for, by cause.
 
     ``products`` are the ids of the matrix products, for the tensor core's lane; ``nested`` says that the main loop is inside
-    another one, and its steady state the one of a later pass.
+    another one, and its steady state is that of a later pass.
     """
     begin, end = simulation.steady_cycles or (0.0, 0.0)
     horizon = begin + simulation.interval_cycles * SHOWN_INTERVALS
@@ -72,12 +72,12 @@ def block_timeline(simulation: Simulation, products: frozenset[str] = frozenset(
 
 
 def _of_unit(event: TimelineEvent) -> bool:
-    """Whether a unit works on its own, beside the role that started it: the simulator names its lane after the unit."""
+    """Whether a unit works asynchronously to the role that started it: the simulator names its lane after the unit."""
     return event.label == event.lane or event.label.startswith(event.lane + " ")
 
 
 def _products(events: Sequence[TimelineEvent], products: frozenset[str]) -> list[Lane]:
-    """The tensor core's lane: matrix products from their issue to their end, those that wait for their turn included."""
+    """The tensor core's lane: matrix products from their issue to their end, including the time in its queue."""
     found = [event for event in events if event.label in products]
     spans = tuple(Span(*_ends(each), each.label, "compute", f"issued by {each.lane}") for each in found)
     return [Lane("tensor core", spans, "Units")] if spans else []
@@ -89,7 +89,7 @@ def _lanes(events: Sequence[TimelineEvent], group: str) -> list[Lane]:
 
 
 def _stall_lanes(events: Sequence[TimelineEvent]) -> list[Lane]:
-    """A lane for each cause: who waits for it, and when."""
+    """One lane for each cause: which role waits for it, and when."""
     causes = dict.fromkeys(event.cause for event in events if event.cause)
     return [
         Lane(
@@ -126,12 +126,12 @@ def _kind(event: TimelineEvent) -> str:
 
 
 def facts_of(simulation: Simulation) -> tuple[tuple[str, str], ...]:
-    """Forecast time and what fills it, in words."""
+    """Forecast time and its parts, in words."""
     facts = [
         ("Forecast of one launch", f"{simulation.nanoseconds / 1000:.1f} µs at {simulation.clock_mhz:g} MHz"),
         ("One iteration, steady state", f"{simulation.interval_cycles:.0f} cycles"),
         ("One block", f"{simulation.block_cycles:.0f} cycles"),
-        ("Blocks an SM", str(simulation.blocks_per_sm)),
+        ("Blocks per SM", str(simulation.blocks_per_sm)),
         ("Waves", f"{simulation.waves:.2f}"),
         ("Busiest", simulation.bottleneck),
     ]

@@ -1,7 +1,7 @@
-"""The schedule in time, as one SVG: lanes in groups, the phases of the loop above them, hover gives the cycles.
+"""The schedule in time, as one SVG: lanes in groups, the phases of the loop above them; hovering shows the cycles.
 
-It reads well as it stands. Where scripts run, ``static/timeline.js`` fits it to its box and adds zoom and a cursor; it finds
-what it needs in the ``data-`` attributes.
+It can be read without scripts. With scripts, ``static/timeline.js`` fits it to its box and adds zoom and a cursor; it finds
+its data in the ``data-`` attributes.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ CHARACTER_WIDTH = 6.2
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that lasts: ``kind`` picks the colour class (``compute``, ``copy``, ``sync``, ``stall``, ``other``)."""
+    """A time span: ``kind`` chooses the colour class (``compute``, ``copy``, ``sync``, ``stall``, ``other``)."""
 
     start_cycle: int
     end_cycle: int
@@ -34,7 +34,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One row of the drawing; lanes of one ``group`` stand together under its name."""
+    """One row of the drawing; lanes of one ``group`` are shown together under its name."""
 
     name: str
     spans: tuple[Span, ...]
@@ -43,7 +43,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A part of the whole: ``prologue``, ``steady state``, ``epilogue``."""
+    """A part of the loop: ``prologue``, ``steady state``, ``epilogue``."""
 
     name: str
     start_cycle: int
@@ -60,14 +60,14 @@ class Timeline:
 
     @property
     def end_cycle(self) -> int:
-        """Where the last span ends."""
+        """The end of the last span."""
         return max((span.end_cycle for lane in self.lanes for span in lane.spans), default=0)
 
 
 def timeline_svg(timeline: Timeline, *, until: int = 0) -> str:
-    """The drawing, empty when there is nothing to draw. Overlapping spans of a lane share its height.
+    """The drawing, empty if there is nothing to draw. Overlapping spans of a lane share its height.
 
-    ``until`` lengthens the axis to this cycle, so that two drawings have the same scale.
+    ``until`` extends the axis to this cycle, so that two drawings have the same scale.
     """
     spans = [span for lane in timeline.lanes for span in lane.spans]
     if not spans:
@@ -140,9 +140,9 @@ def _lane(lane: Lane, top: float, begin: int, scale: float) -> str:
 
 
 def _levels(spans: Sequence[Span]) -> tuple[list[int], int]:
-    """A row inside the lane for each span, so that none covers another, and how many there are.
+    """A row inside the lane for each span, so that none covers another, and the number of rows.
 
-    What lasts less than a cycle covers nothing.
+    A span of less than a cycle covers nothing.
     """
     free_at: list[int] = []
     levels = []

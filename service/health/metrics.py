@@ -1,4 +1,4 @@
-"""Metrics of the service for Prometheus. Counted where things happen; states and ages are read when somebody asks."""
+"""Metrics of the service for Prometheus. Counters are updated when things happen; states and ages are read on request."""
 
 import time
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ from warpwright.tuning.events import CandidateEnded, Event, PhaseEntered
 __all__ = ["ALIVE", "LOOKUPS", "EventCounter", "JobGauges"]
 
 ALIVE = timedelta(seconds=60)
-"""A worker that was heard so lately is there."""
+"""A worker with a heartbeat within this time counts as alive."""
 _BUCKETS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 
 LOOKUPS = Counter("warpwright_lookups", "Result lookups by what they found.", ["answer"])
-CANDIDATES = Counter("warpwright_candidates", "Candidates by how they ended.", ["outcome"])
+CANDIDATES = Counter("warpwright_candidates", "Candidates by outcome.", ["outcome"])
 STEP_SECONDS = Histogram("warpwright_step_seconds", "Wall time of a candidate's steps.", ["step"], buckets=_BUCKETS)
 PHASE_SECONDS = Histogram(
     "warpwright_phase_seconds", "Wall time of a job attempt's phases.", ["phase"], buckets=_BUCKETS
@@ -29,7 +29,7 @@ PHASE_SECONDS = Histogram(
 
 
 class EventCounter:
-    """Counts what one attempt's tuning reports; ``end`` when it is over, however it ended."""
+    """Counts the events of one attempt's tuning; call ``end`` when it is over, however it ended."""
 
     def __init__(self) -> None:
         self._phase, self._since = "", 0.0
@@ -45,14 +45,14 @@ class EventCounter:
                 STEP_SECONDS.labels(str(step)).observe(seconds)
 
     def end(self) -> None:
-        """The last phase is over."""
+        """Ends the last phase."""
         if self._phase:
             PHASE_SECONDS.labels(self._phase).observe(time.monotonic() - self._since)
         self._phase = ""
 
 
 class JobGauges:
-    """Jobs by state, the age of the queue and workers by state, from the database, so that any process tells the whole truth."""
+    """Jobs by state, the age of the queue and workers by state, from the database, so that every process reports all of them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -66,7 +66,7 @@ class JobGauges:
         yield jobs
         yield GaugeMetricFamily("warpwright_queue_age_seconds", "Age of the oldest queued job.", value=oldest)
         known = GaugeMetricFamily(
-            "warpwright_workers", "Workers by state; silent ones were not heard.", labels=["state"]
+            "warpwright_workers", "Workers by state; silent: no recent heartbeat.", labels=["state"]
         )
         for name, number in workers.items():
             known.add_metric([name], number)

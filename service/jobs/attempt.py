@@ -1,4 +1,4 @@
-"""One attempt of one job: load what was asked, tune, write the end. Runs in a thread of the runner."""
+"""One attempt of one job: load the request, tune, write the end. Runs in a thread of the job runner."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -42,11 +42,11 @@ CANCELLED = "cancelled"
 SHUTDOWN = "shutdown"
 LEASE = "lease-lost"
 OUTAGE = "outage"
-"""The database or the artifacts' disk is away; an attempt that this ends counts, as the job may be what they cannot bear."""
+"""The database or the artifacts' disk does not answer; an attempt that ends this way counts, because the job may be the cause."""
 
 
 class Attempt:
-    """Runs one claim to its end. ``stop`` may be raised from any thread, with one of the reasons above."""
+    """Runs one claim to its end. ``stop`` may be set from any thread, with one of the reasons above."""
 
     def __init__(
         self,
@@ -70,19 +70,19 @@ class Attempt:
         self._state = ""
         self._count = EventCounter()
         self.outage = False
-        """Whether it ended for want of something that every job needs."""
+        """Whether it ended because something that every job needs was unavailable."""
         self._blamed = 0
         self._log = log.bind(job=claim.job_id, attempt=claim.attempt)
 
     def run(self) -> None:
-        """Never raises: whatever happens is written, or the job is another's by now."""
+        """Never raises: whatever happens is recorded, or another attempt has the job by now."""
         try:
             self._run()
         except LeaseLost:
             self._log.warning("lease-lost")
         except (*DATABASE_AWAY, Outage) as error:
             self._give_back(error)
-        except Exception:  # noqa: BLE001 - a fault of ours ends this job with a record, not the runner
+        except Exception:  # noqa: BLE001 - a bug ends this job with a record, not the runner
             self._log.exception("attempt-broke")
             self._end_or_give_up(
                 lambda session, job: self._fail(
@@ -111,7 +111,7 @@ class Attempt:
 
     def _tune(self, job: Job, request: TuneRequest) -> None:
         if self._blamed >= self._settings.max_attempts:
-            exhausted = Failure("attempts-exhausted", f"{self._blamed} attempts ended with their runner")
+            exhausted = Failure("attempts-exhausted", f"{self._blamed} attempts ended because their runner died")
             self._end(lambda session, held_job: self._fail(session, held_job, exhausted))
             return
         if job.cancel_requested_at is not None:
@@ -146,7 +146,7 @@ class Attempt:
             self._end(lambda session, held_job: self._fail(session, held_job, failure))
         except StepFailed as error:
             if error.outcome is Outcome.SKIPPED and self.stop.reason in (CANCELLED, SHUTDOWN):
-                # Ended before any candidate existed, because somebody wanted it to end: nobody's fault.
+                # Stopped on request before any candidate existed: not a failure.
                 ended = TuneResult(Ending.UNKNOWN, None, (), (), partial=True, stopped_by=self.stop.reason)
                 self._finish(ended, identity, request.pins, pins_digest)
             else:
@@ -155,7 +155,7 @@ class Attempt:
             self._finish(result, identity, request.pins, pins_digest)
 
     def _guarded(self, recorder: Recorder) -> Callable[[Event], None]:
-        """A recorder that stops the children at once when the job is not ours any more."""
+        """A recorder that stops the children at once if another attempt has the job."""
 
         def record(event: Event) -> None:
             self._count(event)
@@ -190,7 +190,7 @@ class Attempt:
             engine=asked["engine"],
             seed=asked["seed"],
             budget=TuneBudget(**asked["budget"]),
-            # Jobs of before there were options have none.
+            # Jobs from before there were options have none.
             build_options=build_options(asked.get("build_options", ()), device.family),
             measure=asked["measure"],
         )
@@ -243,7 +243,7 @@ class Attempt:
         }
 
     def _infrastructure(self, error: StepFailed) -> None:
-        """Our own fault: back to the queue while attempts are left."""
+        """An infrastructure failure: back to the queue while attempts are left."""
         self._log.warning("infrastructure", code=error.failure.code, message=error.failure.message)
         if self.stop.reason == LEASE:
             return
@@ -255,7 +255,7 @@ class Attempt:
         self._end(lambda session, job: self._fail(session, job, error.failure))
 
     def _give_back(self, error: Exception) -> None:
-        """The attempt ends and the job waits; where not even that can be written, until its lease has run out."""
+        """The attempt ends and the job waits; if not even that can be written, until its lease has expired."""
         self.outage = True
         self._log.warning("outage", error=str(error)[:300])
         try:
@@ -285,8 +285,8 @@ class Attempt:
     def _end_or_give_up(self, work: Callable[[WriteSession, Job], None]) -> None:
         try:
             self._end(work)
-        except Exception:  # noqa: BLE001 - there is nobody left to tell but the log
-            # The database itself may be the reason; the lease runs out and another attempt follows.
+        except Exception:  # noqa: BLE001 - only the log is left to report to
+            # The database itself may be the reason; the lease expires and another attempt follows.
             self._log.exception("end-not-written")
 
 

@@ -1,7 +1,7 @@
 """Claims: which runner may work on which job, decided by single statements with row locks.
 
-A claim raises the job's ``attempt``; every later write of a runner names its attempt, so what comes from a runner that was
-given up (paused machine, lost network) changes nothing. A lease says when a silent runner is given up.
+A claim increments the job's ``attempt``; every later write of a runner names its attempt, so writes of a runner that was
+given up (paused machine, lost network) change nothing. A lease says when a silent runner is given up.
 """
 
 from collections.abc import Collection, Sequence
@@ -34,10 +34,10 @@ class Claim:
 
 
 def claim(session: WriteSession, owner: str, lease: timedelta) -> Claim | None:
-    """Take the next job: highest priority, then the least served owner, then the oldest; None when there is none.
+    """Take the next job: highest priority, then the least served owner, then the oldest; None if there is none.
 
-    Jobs whose lease has run out are taken like queued ones, whoever held them. Among rows that another transaction is
-    claiming right now the next one is taken (``SKIP LOCKED``; SQLite has one writer anyway).
+    Jobs whose lease has expired are taken like queued ones, whoever held them. Rows that another transaction is
+    claiming right now are skipped (``SKIP LOCKED``; SQLite has one writer anyway).
     """
     moment = now()
     share = aliased(Share)
@@ -78,9 +78,9 @@ def claim(session: WriteSession, owner: str, lease: timedelta) -> Claim | None:
 
 
 def held(session: WriteSession, claimed: Claim) -> Job:
-    """The claimed job, its row locked; LeaseLost when another attempt has it or it has ended.
+    """The claimed job, its row locked; LeaseLost if another attempt has it or it has ended.
 
-    The one gate through which all writes of a runner go.
+    All writes of a runner go through this check.
     """
     query = (
         select(Job)
@@ -99,7 +99,7 @@ def held(session: WriteSession, claimed: Claim) -> Job:
 
 
 def renew(session: WriteSession, owner: str, claims: Sequence[Claim], lease: timedelta) -> set[Claim]:
-    """Renew the leases of a runner; the claims that it still holds."""
+    """Renew the leases of a runner; returns the claims that it still holds."""
     kept: set[Claim] = set()
     for claimed in claims:
         renewed = (
@@ -120,7 +120,7 @@ def renew(session: WriteSession, owner: str, claims: Sequence[Claim], lease: tim
 
 
 def release(session: WriteSession, claimed: Claim, ending: str) -> None:
-    """Give a job back to the queue, for a shutdown or a fault of ours; its candidates stay."""
+    """Give a job back to the queue, after a shutdown or an infrastructure failure; its candidates stay."""
     job = held(session, claimed)
     job.state = JobState.QUEUED
     job.lease_owner = None
@@ -130,13 +130,13 @@ def release(session: WriteSession, claimed: Claim, ending: str) -> None:
 
 
 def close_attempt(session: WriteSession, claimed: Claim, ending: str) -> None:
-    """Note how an attempt ended."""
+    """Record how an attempt ended."""
     mine = update(JobAttempt).where(JobAttempt.job_id == claimed.job_id, JobAttempt.attempt == claimed.attempt)
     session.execute(mine.values(ended_at=now(), ending=ending))
 
 
 def blamed_attempts(session: ReadSession, claimed: Claim, blameless: Collection[str]) -> int:
-    """How many attempts before this one ended in a way that the job may have had a part in."""
+    """How many earlier attempts ended in a way that the job may have caused."""
     earlier = (JobAttempt.job_id == claimed.job_id) & (JobAttempt.attempt < claimed.attempt)
     other = or_(JobAttempt.ending.is_(None), JobAttempt.ending.not_in(blameless))
     return int(session.scalar(select(func.count()).select_from(JobAttempt).where(earlier, other)))

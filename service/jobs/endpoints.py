@@ -39,7 +39,7 @@ async def create(
         str | None, Header(min_length=1, max_length=200, description="The same key again gives the same job.")
     ] = None,
 ) -> JobView:
-    """Tune a kernel or a family. 202 with a new job, 200 with the job that does the same work already."""
+    """Tune a kernel or a kernel family. 202 with a new job, 200 with the job that already does the same work."""
     submitted = await run_in_threadpool(
         submit, context, submission, owner=caller.id, trace=request.scope["trace_id"], key=idempotency_key
     )
@@ -82,26 +82,28 @@ def list_jobs(
 
 @router.get("/{job_id}", response_model=JobView)
 async def get_job(job_id: str, context: ContextDep, caller: ReadCaller, wait: Wait = 0.0) -> JobView:
-    """One job; with `wait=` the answer comes when the job has ended, or after so many seconds as it is."""
+    """One job; with `wait=` the answer comes once the job has ended, or with its state after so many seconds."""
     return await wait_for_end(context, job_id, wait)
 
 
 @router.post("/{job_id}:cancel", response_model=JobView)
 def cancel_job(job_id: str, context: ContextDep, caller: TuneCaller) -> JobView:
-    """Stop a job. What is known by then stays as a partial answer. Others who asked for the same work keep it running."""
+    """Stop a job. What it found so far stays as a partial answer. It continues if others asked for the same work."""
     return service.cancel(context, job_id, owner=caller.id, everyone=Scope.ADMIN in caller.scopes)
 
 
 @router.post("/{job_id}:tell", response_model=JobView)
 async def tell_job(job_id: str, results: dict[str, Any], context: ContextDep, caller: WorkCaller) -> JobView:
-    """Results of a bundle that was measured elsewhere (`warpwright.bundle-results/1`). The same document twice is told once."""
+    """Results of a bundle that was measured elsewhere (`warpwright.bundle-results/1`). Sending the same document
+    again changes nothing.
+    """
     await run_in_threadpool(tell, context, job_id, results)
     return await run_in_threadpool(service.get, context, job_id)
 
 
 @router.delete("/{job_id}", status_code=204)
 def delete_job(job_id: str, context: ContextDep, caller: TuneCaller) -> None:
-    """Remove an ended job with its candidates and events: one's own, or as an administrator any."""
+    """Remove an ended job with its candidates and events: your own, or as an administrator any."""
     service.delete(context, job_id, owner=caller.id, everyone=Scope.ADMIN in caller.scopes)
 
 
@@ -126,7 +128,7 @@ async def job_events(
     after = 0
     if last_event_id:
         if not last_event_id.isascii() or not last_event_id.isdigit():
-            raise BadRequest("Last-Event-ID is an event's number", code="event-id-invalid", place="Last-Event-ID")
+            raise BadRequest("Last-Event-ID must be an event's number", code="event-id-invalid", place="Last-Event-ID")
         after = min(int(last_event_id), 2**31 - 1)
     await run_in_threadpool(_check, context, job_id)
     count = request.app.state.streams
@@ -143,7 +145,7 @@ async def job_events(
 def job_log(
     job_id: str, context: ContextDep, caller: ReadCaller, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> Page[EventView]:
-    """A job's events as a list, for those who poll."""
+    """A job's events as a list, for clients that poll."""
     after = int(decode_cursor(cursor, int)[0]) if cursor is not None else 0
     with context.database.reading() as session:
         service.find(session, job_id)

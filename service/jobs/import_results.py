@@ -1,6 +1,6 @@
-"""Results that a bundle brought back from a machine without a network: checked, written to the job's candidates, winner anew.
+"""Results of a bundle from a machine without a network: checked, written to the job's candidates, and the winner chosen again.
 
-Telling the same document twice changes nothing; a document of another job or of other binaries is refused whole.
+Importing the same document again changes nothing; a document of another job or of other binaries is refused as a whole.
 """
 
 import json
@@ -71,14 +71,14 @@ def _check(row: Candidate | None, candidate: str, binary_digest: str) -> None:
     built = str(row.report.get("binary_digest", ""))
     if built and binary_digest and built != binary_digest:
         raise InvalidRequest(
-            f"{candidate} was measured as {binary_digest}, and built as {built}",
+            f"{candidate} was measured as {binary_digest}, but built as {built}",
             code="results-of-another-binary",
             place=f"/results/{candidate}",
         )
 
 
 def _remember(session: WriteSession, job: Job, rows: dict[str, Candidate], protocol: str) -> None:
-    """Stored results follow, under the identity that the candidates were built with."""
+    """Updates the stored results, under the identity that the candidates were built with."""
     row = rows[job.best] if job.best else next(iter(rows.values()), None)
     if row is None:
         return

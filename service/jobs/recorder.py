@@ -1,4 +1,4 @@
-"""Writes what a running tuning reports, each event in one transaction that first proves that the job is still ours."""
+"""Writes the events of a running tuning, each in one transaction that first checks that this attempt still has the job."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -24,9 +24,9 @@ __all__ = ["Recorder"]
 
 
 class Recorder:
-    """The listener of one attempt's tuning. Every method raises ``LeaseLost`` when the job is not ours any more.
+    """The listener of one attempt's tuning. Every method raises ``LeaseLost`` if another attempt has the job.
 
-    Products are files before the transaction that names them, so a candidate's row never points to bytes that are not there.
+    Products are stored before the transaction that names them, so a candidate's row never refers to missing bytes.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class Recorder:
         self._build_options = build_options
         self._ir_hashes: dict[int, str] = {}
         self.reused_from: dict[str, str] = {}
-        """Candidate ids to the job whose work they repeat."""
+        """Candidate ids to the job whose work they reuse."""
 
     def __call__(self, event: Event) -> None:
-        """Persist one event, then wake whoever waits for the job."""
+        """Store one event, then wake whoever waits for the job."""
         match event:
             case PhaseEntered():
                 self._write(lambda session, job: self._phase(session, job, event))
@@ -157,7 +157,7 @@ class Recorder:
 
 
 def _same(row: Candidate, record: CandidateRecord) -> bool:
-    """Whether a candidate's end is written already, what was measured of it included."""
+    """Whether a candidate's outcome is already written, its measurement included."""
     return (row.outcome, row.measured_ns, row.measurement) == (
         record.outcome.value,
         record.measured_ns,

@@ -117,14 +117,14 @@ def add_event(session: WriteSession, job_id: str, attempt: int, kind: str, data:
 
 
 def work_job(session: WriteSession, digest: str, job_id: str) -> str:
-    """Claim a piece of work for a job; the id of the job that has it, which is another one when it came first."""
+    """Claim a piece of work for a job; returns the id of the job that has it, another one if that was first."""
     if session.insert_missing(Work, [{"digest": digest, "job_id": job_id}]):
         return job_id
     return str(session.scalar(select(Work.job_id).where(Work.digest == digest).with_for_update()))
 
 
 def interest(session: WriteSession, job_id: str, owner: str) -> None:
-    """Note that an owner waits for a job (again)."""
+    """Record that an owner waits for a job (again)."""
     if not session.insert_missing(Interest, [{"job_id": job_id, "owner": owner, "created_at": now()}]):
         session.execute(
             update(Interest).where(Interest.job_id == job_id, Interest.owner == owner).values(withdrawn_at=None)
@@ -138,9 +138,9 @@ def live_interests(session: WriteSession, job_id: str) -> int:
 
 
 def level_share(session: WriteSession, owner: str) -> None:
-    """An owner without work in the queue starts level with the least served who has some.
+    """An owner without work in the queue starts at the level of the least served owner who has some.
 
-    Without this, whoever was away for a week would be owed a week of the machine.
+    Otherwise an owner who submitted nothing for a week would get the machine for a week.
     """
     least = session.scalar(
         select(func.min(Share.served)).where(

@@ -1,4 +1,4 @@
-"""Candidates that need not be built again: this job's from an earlier attempt, or another job's with the same identity."""
+"""Candidates that need not be built again: from an earlier attempt of this job, or from another job with the same identity."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,9 @@ REUSED = (
     Outcome.CRASHED,
     Outcome.REFUSED,
 )
-"""Results, and the candidates' own faults. What was our fault, or was never tried, is tried again."""
+"""Outcomes to reuse: results, and the candidates' own failures. Infrastructure failures, and what was never tried,
+are tried again.
+"""
 
 
 class KnownCandidates:
@@ -57,7 +59,7 @@ class KnownCandidates:
         self.reused_from: dict[str, str] = {}
 
     def __call__(self, candidate: str) -> CandidateRecord | None:
-        """The candidate's record with its products' bytes, or None when it has to be built."""
+        """The candidate's record with its products' bytes, or None if it has to be built."""
         row, artifacts = self._database.read(lambda session: self._find(session, candidate))
         if row is None:
             return None
@@ -73,7 +75,7 @@ class KnownCandidates:
             session, [candidate], self._columns, [outcome.value for outcome in REUSED]
         )
         own = [row for row in rows if row.job_id == self._job_id]
-        # A measured row beats a built one, so that a device that was away once costs nothing twice.
+        # A measured row is preferred to a built one: a device may have been unavailable once.
         others = sorted(
             (row for row in rows if row.job_id != self._job_id), key=lambda row: row.outcome != Outcome.MEASURED.value
         )
@@ -81,7 +83,7 @@ class KnownCandidates:
         return chosen, candidate_rows.artifacts(session, chosen.job_id, chosen.key) if chosen else {}
 
     def _products(self, artifacts: dict[str, str]) -> tuple[Product, ...] | None:
-        """The products' bytes; None when one is gone or damaged, which makes the whole candidate a miss."""
+        """The products' bytes; None if one is missing or damaged, which makes the whole candidate a miss."""
         products: list[Product] = []
         for name, digest in artifacts.items():
             try:

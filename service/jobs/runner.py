@@ -1,7 +1,7 @@
-"""The job runner: claims jobs, runs each in a thread, keeps their leases alive, passes cancellations on.
+"""The job runner: claims jobs, runs each in a thread, renews their leases, passes cancellations on.
 
-Any number of runners may work on one database. A runner's name is new in every process, so that a restarted machine never
-mistakes its predecessor's jobs for its own; they come back by lease.
+Any number of runners may work on one database. A runner has a new name in every process, so that a restarted machine never
+mistakes its predecessor's jobs for its own; they return when their lease expires.
 """
 
 import os
@@ -55,7 +55,7 @@ class Runner:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._attempts: dict[Claim, Attempt] = {}
-        # By claim and not by job: a lease that ran out may be claimed again by another slot of this very process.
+        # By claim, not by job: an expired lease may be claimed again by another slot of this process.
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -67,7 +67,7 @@ class Runner:
             self._thread(self._watch, "jobs-watch")
 
     def stop(self) -> None:
-        """Give running jobs back to the queue and wait for their children to be gone."""
+        """Give running jobs back to the queue and wait until their children have ended."""
         self._stopping.set()
         self._wake.set()
         with self._lock:
@@ -78,11 +78,11 @@ class Runner:
             thread.join(timeout=self._settings.shutdown_seconds)
 
     def wake(self) -> None:
-        """Look for work now: a job was submitted in this process."""
+        """Check for work now: a job was submitted in this process."""
         self._wake.set()
 
     def cancel(self, job_id: str) -> None:
-        """Stop a job of ours at once; other runners see the request in the database."""
+        """Stop a job of this runner at once; other runners see the request in the database."""
         with self._lock:
             attempts = [attempt for claimed, attempt in self._attempts.items() if claimed.job_id == job_id]
         for attempt in attempts:
@@ -137,7 +137,7 @@ class Runner:
             self._until_able()
 
     def _until_able(self) -> None:
-        """After an attempt ended for want of something that every job needs: take no other job until it is back."""
+        """After an attempt ended because something that every job needs was unavailable: take no other job until it is back."""
         told = ""
         while (missing := self._missing()) and not self._stopping.is_set():
             if missing != told:
@@ -181,7 +181,7 @@ class Runner:
             attempt.stop.raise_flag(LEASE)
 
     def _watch(self) -> None:
-        """Pass cancellations on that another process wrote; a cancelled job's children end within a second."""
+        """Pass on cancellations that another process wrote; a cancelled job's children end within a second."""
         while not self._stopping.wait(WATCH_SECONDS):
             if not self._held():
                 continue

@@ -31,7 +31,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class JobMode(StrEnum):
-    """``later``: the answer comes with the job. ``now``: the reply also carries the best that is known at once."""
+    """``later``: the job has the answer. ``now``: the reply also has the best answer that is known at once."""
 
     LATER = "later"
     NOW = "now"
@@ -42,12 +42,14 @@ class SizeSubmission(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Name = Field(description="For people, such as `seq=1056`; sizes of one name belong together in a family.")
+    name: Name = Field(
+        description="Shown to people, such as `seq=1056`; sizes with the same name belong together in a kernel family."
+    )
     ir: str = Field(min_length=1, description="Text of `tvm.ir.save_json(prim_func)`.")
 
 
 class VariantSubmission(BaseModel):
-    """One member of a family."""
+    """One member of a kernel family."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -61,34 +63,36 @@ class VariantSubmission(BaseModel):
 
 
 class JobSubmission(BaseModel):
-    """What to tune, for which device, and how hard to try."""
+    """What to tune, for which device, and with which budget."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=exactly_one("ir", "variants"))
 
     ir: str | None = Field(default=None, min_length=1, description="One kernel's IR; or give `variants`.")
     variants: list[VariantSubmission] | None = Field(
-        default=None, min_length=1, description="A family, the user's default first; or give `ir`."
+        default=None, min_length=1, description="A kernel family, the user's default first; or give `ir`."
     )
-    name: Name | None = Field(default=None, description="For people; the kernel's own name by default.")
+    name: Name | None = Field(default=None, description="Shown to people; the kernel's own name by default.")
     profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
     pins: dict[str, Any] | None = Field(default=None, description="A `warpwright.pins/1` document.")
     build_options: BuildOptionNames = Field(
         default_factory=list,
-        description="Named options that change how kernels round; they hold for all builds of the job, the reference too.",
+        description="Named options that change how kernels round; they apply to all builds of the job, including the reference.",
     )
     engine: Literal["cpsat", "z3"] = "cpsat"
     seed: Whole = Field(default=0, ge=0, le=2**31 - 1)
     effort: Effort = Effort.NORMAL
     candidates: Whole | None = Field(
-        default=None, ge=0, le=1000, description="Proposed schedules to build, in place of the effort's."
+        default=None, ge=0, le=1000, description="Number of proposed schedules to build, instead of the effort's."
     )
     seconds: Real | None = Field(
-        default=None, gt=0, le=7 * 86400, allow_inf_nan=False, description="Wall time, in place of the effort's."
+        default=None, gt=0, le=7 * 86400, allow_inf_nan=False, description="Wall time, instead of the effort's."
     )
-    measure: Flag = Field(default=True, description="Time the candidates when a device of this profile is at hand.")
+    measure: Flag = Field(default=True, description="Time the candidates if a device of this profile is available.")
     priority: Whole = Field(default=0, ge=-10, le=10, description="Higher runs earlier.")
     mode: JobMode = JobMode.LATER
-    fresh: Flag = Field(default=False, description="Work again, though the same work is running or done.")
+    fresh: Flag = Field(
+        default=False, description="Ignore cached results: work again, even if the same work is running or done."
+    )
 
     @model_validator(mode="after")
     def _one_kernel(self) -> "JobSubmission":
@@ -97,12 +101,12 @@ class JobSubmission(BaseModel):
         return self
 
     def family(self) -> list[VariantSubmission]:
-        """The variants, one for a single kernel."""
+        """The variants; one for a single kernel."""
         return self.variants if self.variants is not None else [VariantSubmission(ir=self.ir or "")]
 
 
 class FailureView(BaseModel):
-    """Why something did not work."""
+    """Why something failed."""
 
     code: str
     message: str
@@ -111,7 +115,7 @@ class FailureView(BaseModel):
 
 
 class VariantView(BaseModel):
-    """A variant and what became of it."""
+    """A variant and its outcome."""
 
     number: int
     params: dict[str, JsonValue]
@@ -123,7 +127,7 @@ class VariantView(BaseModel):
 
 
 class RejectedView(BaseModel):
-    """A structure that is proven impossible, with the conflicting constraint families and their numbers."""
+    """A structure that is proven impossible, with the conflicting rule families and their numbers."""
 
     variant: int
     structure: dict[str, str]
@@ -152,11 +156,11 @@ class JobSummary(BaseModel):
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
-    done: int = Field(description="Candidates that reached their end.")
-    total: int | None = Field(description="Candidates to try; null until the solver is done.")
+    done: int = Field(description="Candidates that have ended.")
+    total: int | None = Field(description="Candidates to try; null until the solver has finished.")
     ending: str | None = Field(description="tuned, infeasible, not_applicable or unknown, once ended.")
-    note: str = Field(description="What the answer rests on: 'measured', 'compiled, not measured', ...")
-    partial: bool = Field(description="The job was stopped; the answer is what was known then.")
+    note: str = Field(description="What the answer is based on: 'measured', 'compiled, not measured', ...")
+    partial: bool = Field(description="The job was stopped; the answer is the best known by then.")
     stopped_by: str
     best: str | None = Field(description="Id of the best candidate.")
     error: FailureView | None
@@ -185,7 +189,7 @@ class JobView(JobSummary):
     )
     last_event: int
     now: dict[str, Any] | None = Field(
-        default=None, description="Only in the reply to mode=now: the best that is known at once."
+        default=None, description="Only in the reply to mode=now: the best answer that is known at once."
     )
 
 

@@ -1,4 +1,4 @@
-"""What clients may do with jobs beside submitting them."""
+"""What clients may do with jobs besides submitting them."""
 
 from sqlalchemy import update
 
@@ -22,7 +22,7 @@ def find(session: ReadSession, job_id: str) -> Job:
     """
     job = repository.job(session, job_id)
     if job is None:
-        raise NotFound(f"no job {job_id[:80]!r}", code="job-unknown")
+        raise NotFound(f"there is no job {job_id[:80]!r}", code="job-unknown")
     return job
 
 
@@ -32,10 +32,10 @@ def get(context: Context, job_id: str) -> JobView:
 
 
 def cancel(context: Context, job_id: str, *, owner: str, everyone: bool = False) -> JobView:
-    """Withdraw the caller's interest; the job stops when nobody is interested any more.
+    """Withdraw the caller's interest; the job stops once nobody is interested any more.
 
     A queued job is cancelled at once. A running one is marked, and its runner stops the children within a second and
-    writes what is known as a partial answer. Cancelling an ended job changes nothing.
+    writes what it found as a partial answer. Cancelling an ended job changes nothing.
     """
 
     def work(session: WriteSession) -> JobView:
@@ -55,7 +55,7 @@ def cancel(context: Context, job_id: str, *, owner: str, everyone: bool = False)
 
 
 def request_cancel(session: WriteSession, job: Job) -> None:
-    """Mark a job for its runner, or end it at once when it is still queued."""
+    """Mark a job for its runner, or end it at once if it is still queued."""
     moment = now()
     queued = (
         update(Job)
@@ -79,14 +79,14 @@ def delete(context: Context, job_id: str, *, owner: str, everyone: bool = False)
 
     Raises:
         Conflict: ``job-not-ended``.
-        Forbidden: ``job-not-yours``; the caller is neither its owner nor one who may speak for ``everyone``.
+        Forbidden: ``job-not-yours``; the caller is neither its owner nor may act for ``everyone``.
     """
 
     def work(session: WriteSession) -> None:
         job = find(session, job_id)
         if not everyone and job.owner != owner:
             raise Forbidden(
-                "the job is another token's; its owner or an administrator may remove it", code="job-not-yours"
+                "the job belongs to another token; its owner or an administrator may remove it", code="job-not-yours"
             )
         if job.state not in ENDED:
             raise Conflict("cancel the job first", code="job-not-ended")

@@ -1,7 +1,7 @@
 """From a submission to a job row, or to the job that already does the same work.
 
-Everything slow (reading IR, writing files) happens before the one transaction, which holds: the idempotency key, the claim of
-the work, the job, its variants and its first event. Either all of it is there or nothing.
+Everything slow (reading IR, writing files) happens before the one transaction, which writes the idempotency key, the claim of
+the work, the job, its variants and its first event. Either all of it is stored or nothing.
 """
 
 import json
@@ -53,7 +53,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The job that does the work, and whether this request made it."""
+    """The job that does the work, and whether this request created it."""
 
     job_id: str
     created: bool
@@ -86,7 +86,7 @@ def submit(context: Context, submission: JobSubmission, *, owner: str, trace: st
             submitted = context.database.write(work)
             break
         except _KeyRace:
-            # The same key came twice at once; the other transaction is committed by now, so look again.
+            # Two requests used the same key at once; the other transaction is committed by now, so read again.
             continue
     else:
         raise Conflict("the idempotency key is in use, try again", code="idempotency-key-busy")
@@ -106,7 +106,7 @@ def prepare(context: Context, submission: JobSubmission, *, read: bool = True) -
     settings = context.settings
     family = submission.family()
     if len(family) > settings.max_variants:
-        message = f"{len(family)} variants, {settings.max_variants} are allowed"
+        message = f"{len(family)} variants, at most {settings.max_variants} are allowed"
         raise TooLarge(message, code="too-many-variants", place="/variants")
     for number, variant in enumerate(family):
         check_size(variant.ir, settings.max_ir_bytes, _place(submission, number))
@@ -213,7 +213,7 @@ def store(session: WriteSession, context: Context, prepared: Prepared, *, owner:
 
 
 def _usable(job: Job | None) -> bool:
-    """Whether an earlier job still answers the same request: it runs, or it ended with a whole answer."""
+    """Whether an earlier job still answers the same request: it runs, or it ended with a complete answer."""
     if job is None or job.cancel_requested_at is not None:
         return False
     return job.state in ACTIVE or (job.state == JobState.DONE and not job.partial)
@@ -222,7 +222,9 @@ def _usable(job: Job | None) -> bool:
 def _same_key(found: IdempotencyKey, body_digest: str) -> Submitted:
     if found.body_digest != body_digest:
         raise Conflict(
-            "this idempotency key came with another body before", code="idempotency-key-reused", place="Idempotency-Key"
+            "this idempotency key was already used with another body",
+            code="idempotency-key-reused",
+            place="Idempotency-Key",
         )
     return Submitted(found.job_id, created=False)
 
@@ -230,9 +232,9 @@ def _same_key(found: IdempotencyKey, body_digest: str) -> Submitted:
 def _read_default(
     context: Context, submission: JobSubmission, profile: HardwareProfile, digests: Sequence[str]
 ) -> list[ReadText]:
-    """Read the user's default, so that IR that we refuse is refused at once; other variants are read by the job.
+    """Read the user's default, so that bad IR is refused at once; the job reads the other variants.
 
-    A kernel that no schedule can express is no error: its job answers with the compiler's own choices.
+    A kernel that no schedule can express is not an error: its job answers with the compiler's own choices.
     """
     known = context.database.read(lambda session: kernel_rows.known_texts(session, digests[:1]))
     if digests[0] in known:

@@ -1,6 +1,6 @@
-"""``mode=now``: the best that is known at once, never something unproven.
+"""``mode=now``: the best answer that is known at once, never something unproven.
 
-In this order: a stored result; a schedule solved within seconds and passed by the verifier; the compiler's own choice.
+In this order: a stored result; a schedule solved within seconds and accepted by the verifier; the compiler's own choice.
 """
 
 from json import loads
@@ -22,7 +22,7 @@ WORK_LIMIT = 2_000
 
 
 def answer_now(context: Context, submission: JobSubmission) -> dict[str, Any]:
-    """What a build can use until the job is done; ``source`` is ``cache``, ``solved`` or ``default``."""
+    """What a build can use until the job has ended; ``source`` is ``cache``, ``solved`` or ``default``."""
     family = submission.family()
     try:
         found, row = lookup(
@@ -49,7 +49,7 @@ def answer_now(context: Context, submission: JobSubmission) -> dict[str, Any]:
             ),
         )
     except WarpwrightError as error:
-        # The job is submitted and will say the same or better; a build must get an answer that works.
+        # The job is submitted and will give the same or a better answer; a build must get one that works now.
         reason = {"code": error.code, "message": error.message}
         return {"source": "default", "measured": False, "reason": reason, "transient": isinstance(error, ServiceError)}
     if answer.schedule is None:

@@ -116,7 +116,7 @@ def _variants(
 
 
 def _baseline(session: ReadSession, job: Job) -> Candidate | None:
-    """The compiler's own best choice: what a tuned answer must never be worse than."""
+    """The compiler's own best choice: a tuned answer must never be worse."""
     rows = {
         row.key: row
         for row in candidate_rows.baselines(session, job.id, [k.value for k in CandidateKind if k != "scheduled"])

@@ -19,14 +19,14 @@ PAGE = 200
 
 
 class StreamCount:
-    """How many event streams are open. Counted inside the generator, so a client that never read takes no slot."""
+    """How many event streams are open. Counted inside the generator, so a client that never reads takes no slot."""
 
     def __init__(self) -> None:
         self.open = 0
 
 
 async def wait_for_end(context: Context, job_id: str, seconds: float) -> JobView:
-    """The job when it has ended, or as it is after so many seconds, or when this server ends."""
+    """The job once it has ended, or its state after so many seconds or when this server stops."""
     until = time.monotonic() + min(seconds, context.settings.max_wait_seconds)
     while True:
         job = await run_in_threadpool(get, context, job_id)
@@ -39,7 +39,7 @@ async def wait_for_end(context: Context, job_id: str, seconds: float) -> JobView
 async def stream(context: Context, job_id: str, after: int, count: StreamCount, caller_id: str) -> AsyncIterator[bytes]:
     """A job's events as server-sent events, after number ``after``, until the job has ended or the caller's token was revoked.
 
-    Ids are the events' numbers, so a client that comes back with ``Last-Event-ID`` misses nothing and gets nothing twice.
+    Ids are the events' numbers, so a client that reconnects with ``Last-Event-ID`` gets every event exactly once.
     """
     count.open += 1
     try:
@@ -74,5 +74,5 @@ def _next(context: Context, job_id: str, after: int, caller_id: str) -> tuple[li
 
 
 def _encode(event: EventView) -> bytes:
-    """The same document as in the list of events: what an event says of its candidate never meets the event's own fields."""
+    """The same document as in the list of events: fields of an event's candidate never collide with the event's own."""
     return f"id: {event.number}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n".encode()

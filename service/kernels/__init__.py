@@ -1,1 +1,1 @@
-"""Kernels: which kernel is this IR?."""
+"""Kernels: which kernel is this IR?"""

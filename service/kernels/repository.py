@@ -1,4 +1,4 @@
-"""Rows of kernels and of the texts seen of them."""
+"""Rows of kernels and of their known texts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ def known_texts(session: ReadSession, digests: Sequence[str]) -> dict[str, str]:
 
 
 def remember(session: WriteSession, name: str, ir_hash: str, text_digest: str) -> None:
-    """Note which kernel a text is."""
+    """Record which kernel a text is."""
     session.insert_missing(Kernel, [{"ir_hash": ir_hash, "name": name[:200] or "kernel"}])
     session.insert_missing(KernelText, [{"digest": text_digest, "ir_hash": ir_hash}])
 

@@ -1,4 +1,4 @@
-"""Reading submitted IR: which kernel is it, and is it one that we take at all?"""
+"""Reading submitted IR: which kernel it is, and whether it is accepted."""
 
 import time
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ READ_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """One IR text: its digest, and the kernel that it is."""
+    """One IR text: its digest and its kernel."""
 
     digest: str
     ir_hash: str
@@ -38,7 +38,7 @@ def read_text(toolchain: Toolchain, ir: str, profile: HardwareProfile, place: st
 
     Raises:
         WarpwrightError: the IR is refused, with the place inside the request.
-        Unavailable: ``reader-failed``; the reader itself broke, try again.
+        Unavailable: ``reader-failed``; the reader itself failed, try again.
     """
     patience = Patience(READ_SECONDS, time.monotonic() + READ_SECONDS, Stop())
     try:
@@ -52,13 +52,13 @@ def read_text(toolchain: Toolchain, ir: str, profile: HardwareProfile, place: st
 
 
 def identify(database: Database, toolchain: Toolchain, ir: str, profile: HardwareProfile, place: str) -> str:
-    """The structural hash of an IR; a text that was seen before is not read again."""
+    """The structural hash of an IR; a known text is not read again."""
     digest = digest_text(ir)
     known = database.read(lambda session: repository.known_texts(session, [digest]))
     if digest in known:
         return known[digest]
     text = read_text(toolchain, ir, profile, place)
-    # Whoever looks something up is answered also where nothing can be written now.
+    # A lookup is answered even if nothing can be written now.
     try:
         database.write(lambda session: repository.remember(session, text.name, text.ir_hash, text.digest))
     except (*DATABASE_AWAY, DatabaseBusy) as error:
@@ -67,7 +67,7 @@ def identify(database: Database, toolchain: Toolchain, ir: str, profile: Hardwar
 
 
 def _reader_failed(error: StepFailed, place: str) -> WarpwrightError:
-    """An IR that breaks its reader is the sender's; a reader that could not start is ours."""
+    """An IR that breaks its reader is the sender's error; a reader that could not start is the service's."""
     if error.outcome.value in ("crashed", "timed_out", "over_resource", "compile_failed"):
-        return InvalidRequest(f"the IR broke its reader: {error.failure.message}", code="ir-unreadable", place=place)
+        return InvalidRequest(f"the IR crashed its reader: {error.failure.message}", code="ir-unreadable", place=place)
     return Unavailable(f"the IR could not be read now: {error.failure.message}", code="reader-failed")

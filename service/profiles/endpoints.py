@@ -41,7 +41,7 @@ def get_profile(name: str, context: ContextDep, caller: ReadCaller) -> ProfileVi
 
 @router.post("", status_code=201, response_model=ProfileView, responses={200: {"model": ProfileView}})
 def upload_profile(upload: ProfileUpload, response: Response, context: ContextDep, caller: TuneCaller) -> ProfileView:
-    """Store a profile. Profiles are immutable: the same numbers are the same profile, other numbers are another."""
+    """Store a profile. Profiles are immutable: the same numbers are the same profile, other numbers are another one."""
     profile = profiles.parse(toml=upload.toml, document=upload.document)
 
     def work(session: WriteSession) -> tuple[bool, ProfileView]:

@@ -24,7 +24,7 @@ def newest_named(session: ReadSession, name: str) -> Profile | None:
 
 
 def one_a_family(session: ReadSession) -> Sequence[Profile]:
-    """A profile of each target family that any profile is of."""
+    """One profile of each target family."""
     first = select(func.min(Profile.digest)).group_by(Profile.family)
     return session.scalars(select(Profile).where(Profile.digest.in_(first)).order_by(Profile.family)).all()
 
@@ -39,7 +39,7 @@ def page(session: ReadSession, limit: int, after: tuple[str, str] | None) -> Seq
 
 
 def remember(session: WriteSession, profile: HardwareProfile, *, builtin: bool) -> bool:
-    """Store a profile unless it is there; whether it was new."""
+    """Store a profile unless it exists; returns whether it was new."""
     row = {
         "digest": profile.digest,
         "name": profile.name,

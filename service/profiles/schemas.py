@@ -31,7 +31,7 @@ class ProfileView(ProfileSummary):
 
 
 class ProfileUpload(BaseModel):
-    """A profile of the user's own, as TOML text or as a JSON document."""
+    """The user's own profile, as TOML text or as a JSON document."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=exactly_one("toml", "document"))
 

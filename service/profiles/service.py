@@ -1,4 +1,4 @@
-"""Which profile a request means, and the upload of new ones. Profiles never change; a changed document is another digest."""
+"""Which profile a request means, and the upload of new ones. Profiles never change; a changed document has another digest."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ __all__ = ["domain_profile", "find", "parse", "resolve", "seed"]
 
 
 def seed(session: WriteSession) -> None:
-    """Make the built-in devices rows, at the service's start."""
+    """Insert the built-in profiles, at the service's start."""
     for name in builtin_profiles():
         repository.remember(session, builtin_profile(name), builtin=True)
 
@@ -24,7 +24,7 @@ def parse(*, toml: str | None = None, document: Mapping[str, Any] | None = None)
     """A profile from exactly one of the two forms.
 
     Raises:
-        ProfileError, DocumentError: what the document is refused for. InvalidRequest: none or both were given.
+        ProfileError, DocumentError: the document is refused. InvalidRequest: none or both were given.
     """
     if (toml is None) == (document is None):
         raise InvalidRequest("give either 'toml' or 'document'", place="/profile")
@@ -44,7 +44,7 @@ def find(session: ReadSession, name_or_digest: str) -> Profile:
         row = repository.by_digest(session, builtin_profile(name_or_digest).digest)
     row = row or repository.newest_named(session, name_or_digest)
     if row is None:
-        message = f"no profile {name_or_digest[:100]!r}; built in are {', '.join(builtin_profiles())}"
+        message = f"there is no profile {name_or_digest[:100]!r}; built in are {', '.join(builtin_profiles())}"
         raise NotFound(message, code="profile-unknown", place="/profile")
     return row
 

@@ -51,12 +51,12 @@ def list_results(
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
     stale: Annotated[
-        list[StaleName] | None, Query(max_length=4, description="Only results whose column is not the present one.")
+        list[StaleName] | None, Query(max_length=4, description="Only results in which this column is stale.")
     ] = None,
     ir_hash: Annotated[str | None, Query(max_length=100)] = None,
     profile: Annotated[str | None, Query(max_length=100)] = None,
 ) -> Page[ResultView]:
-    """Stored results; each says in which columns it is stale, with the stored and the present value."""
+    """Stored results; each says in which columns it is stale, with the stored and the current value."""
     after = str(decode_cursor(cursor, str)[0]) if cursor is not None else None
     columns = present(context, stale) if stale else None
     with context.database.reading() as session:
@@ -76,7 +76,7 @@ def list_results(
 
 @router.post("/results:refresh", response_model=RefreshAnswer, status_code=202)
 def refresh_results(body: RefreshRequest, request: Request, context: ContextDep, caller: TuneCaller) -> RefreshAnswer:
-    """Tune stale results again with the present toolchain; the old ones stay until they are deleted."""
+    """Tune stale results again with the current toolchain; the old ones stay until they are deleted."""
     return refresh(context, body, owner=caller.id, trace=request.scope["trace_id"])
 
 

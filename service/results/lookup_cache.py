@@ -1,8 +1,8 @@
-"""The cached lookup's fast path: one row by its key, sent as it was stored.
+"""The cached lookup's fast path: one row by its key, sent as stored.
 
-A build system asks thousands of times for what is there. The general path takes a thread, an ORM session and three queries;
+A build system asks thousands of times for stored results. The general path takes a thread, an ORM session and three queries;
 this one takes a prepared statement on the event loop (SQLite: a reader never waits for a writer) or on a thread
-(PostgreSQL). It answers exactly what the general path would, or passes.
+(PostgreSQL). It answers exactly as the general path would, or leaves the request to it.
 """
 
 import json
@@ -26,7 +26,7 @@ QUERY = text("SELECT answer, measured FROM results WHERE key = :key")
 
 
 class HotLookup:
-    """One a process. Remembers which kernel a text is (that never changes) and nothing that could become wrong."""
+    """One per process. Remembers which kernel a text is (that never changes) and nothing that could become wrong."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -34,7 +34,7 @@ class HotLookup:
         self._connection: PoolProxiedConnection | None = None
 
     async def answer(self, request: LookupRequest) -> bytes | None:
-        """The complete answer's bytes; None when the general path has to decide."""
+        """The complete answer's bytes; None if the general path has to decide."""
         fingerprint = self._fingerprint(request)
         if fingerprint is None:
             return None

@@ -1,4 +1,4 @@
-"""Stale results: which they are, and tuning them again with the inputs of the job that made them."""
+"""Stale results: finding them, and tuning them again with the inputs of the job that made them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +21,7 @@ __all__ = ["present", "refresh"]
 
 
 def present(context: Context, columns: Sequence[str]) -> dict[str, Sequence[str]]:
-    """The present values of columns: one a target family, since compilers differ by family."""
+    """The current values of columns: one per target family, because each has its own compilers."""
     with context.database.reading() as session:
         devices = [profiles.domain_profile(row) for row in profile_rows.one_a_family(session)]
     identities = [context.toolchain.identity(profile) for profile in devices]
@@ -29,10 +29,10 @@ def present(context: Context, columns: Sequence[str]) -> dict[str, Sequence[str]
 
 
 def refresh(context: Context, request: RefreshRequest, *, owner: str, trace: str) -> RefreshAnswer:
-    """Submit the jobs of stale results again; those that run already are only named.
+    """Submit the jobs of stale results again; jobs that already run are only named.
 
-    Results of one job (a family and its variants) are refreshed by one job. Results stay stale rows when their new ones
-    are there, so what comes after the limit is reached by the cursor, not by asking again.
+    Results of one job (a kernel family and its variants) are refreshed by one job. Results stay stale rows when their new ones
+    exist, so the rest beyond the limit is reached by the cursor, not by repeating the request.
     """
     columns = present(context, request.stale)
     after = str(decode_cursor(request.cursor, str)[0]) if request.cursor is not None else None
@@ -65,7 +65,7 @@ def _submission_of(context: Context, job_id: str) -> JobSubmission:
 
 
 def _again(session: ReadSession, store: ArtifactStore, job_id: str) -> JobSubmission:
-    """The submission that made a job, from what the job kept."""
+    """The submission that created a job, from the job's row."""
     job = job_rows.job(session, job_id)
     if job is None:
         raise Gone(f"job {job_id} was deleted", code="job-gone")

@@ -22,11 +22,11 @@ def by_key(session: ReadSession, key: str) -> StoredResult | None:
 
 
 def keep_better(session: WriteSession, row: Mapping[str, Any], *, wrong: Sequence[str] = ()) -> None:
-    """Store a result unless a better one is there: measured beats unmeasured, then the smaller time.
+    """Store a result unless there is a better one: measured is better than unmeasured, then lower time is better.
 
-    A stored result of one of the candidates in ``wrong`` is no better one, however fast: they were found to compute wrongly.
+    A stored result of a candidate in ``wrong`` does not count, however fast: its output was found to be wrong.
 
-    One insert that may do nothing and one conditional update, so that of fifty writers at once the best one stays.
+    One insert that may do nothing and one conditional update, so that the best of many concurrent writers stays.
     """
     if session.insert_missing(StoredResult, [row]):
         return
@@ -75,7 +75,7 @@ def page(
     profile: str | None = None,
     stale: Mapping[str, Sequence[str]] | None = None,
 ) -> Sequence[StoredResult]:
-    """Up to ``limit`` results by key; ``stale`` maps columns to their present values, any other value is stale."""
+    """Up to ``limit`` results by key; ``stale`` maps columns to their current values; any other value is stale."""
     query = select(StoredResult).order_by(StoredResult.key).limit(limit)
     if after is not None:
         query = query.where(StoredResult.key > after)

@@ -24,7 +24,7 @@ ColumnName = Literal[
 ]
 RelaxableName = Literal["toolchain", "constraint_set", "protocol", "verification", "pins"]
 StaleName = Literal["toolchain", "constraint_set", "protocol", "verification"]
-"""Columns that the service itself moves on in; a client's pins are never out of date."""
+"""Columns that change with the service itself; a client's pins are never out of date."""
 COLUMN_NAMES: tuple[ColumnName, ...] = (
     "ir",
     "profile",
@@ -38,28 +38,28 @@ COLUMN_NAMES: tuple[ColumnName, ...] = (
 
 
 class LookupRequest(BaseModel):
-    """Which result is wanted. Columns that are not given have the service's present values."""
+    """Which result is wanted. Columns that are not given have the service's current values."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=exactly_one("ir", "ir_hash", "variants"))
 
     ir: str | None = Field(default=None, min_length=1, description="The IR text; or give `ir_hash`.")
     ir_hash: str | None = Field(
-        default=None, min_length=1, max_length=100, description="Structural hash, as answers give it."
+        default=None, min_length=1, max_length=100, description="Structural hash, as in answers."
     )
     variants: list[str] | None = Field(
-        default=None, min_length=1, max_length=256, description="IR texts of a whole family."
+        default=None, min_length=1, max_length=256, description="IR texts of a whole kernel family."
     )
     profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
     pins: dict[str, Any] | None = Field(default=None, description="A `warpwright.pins/1` document.")
     build_options: BuildOptionNames = Field(
-        default_factory=list, description="Options of the builds; a result with others is another result."
+        default_factory=list, description="Options of the builds; other options give another result."
     )
     toolchain: str | None = Field(default=None, max_length=200)
     protocol: str | None = Field(default=None, max_length=100)
     relax: list[RelaxableName] = Field(
-        default_factory=list, max_length=5, description="Columns that may differ; kernel and device never may."
+        default_factory=list, max_length=5, description="Columns that may differ; kernel and device may not."
     )
-    measured_only: Flag = Field(default=False, description="Take no result that was never timed.")
+    measured_only: Flag = Field(default=False, description="Only accept a measured result.")
 
 
 class NearEntry(BaseModel):
@@ -78,7 +78,7 @@ class LookupAnswer(BaseModel):
 
     found: bool
     relaxed: list[str] = Field(
-        description="Columns in which the answer differs from what was asked; only ever asked-for ones."
+        description="Columns in which the answer differs from the request; only those that the request allows to differ."
     )
     result: dict[str, Any] | None = None
     reason: str = ""
@@ -98,9 +98,7 @@ class ResultView(BaseModel):
     time_ns: float | None
     created_at: datetime
     updated_at: datetime
-    stale: dict[str, tuple[str, str]] = Field(
-        description="Columns whose value is not the present one: stored, present."
-    )
+    stale: dict[str, tuple[str, str]] = Field(description="Stale columns: stored and current value.")
 
 
 class RefreshRequest(BaseModel):
@@ -112,19 +110,19 @@ class RefreshRequest(BaseModel):
         default=["toolchain", "constraint_set", "protocol", "verification"],
         min_length=1,
         max_length=4,
-        description="A result is taken when any of these columns has not its present value.",
+        description="A result is selected if any of these columns is stale.",
     )
     profile: str | None = Field(default=None, max_length=100)
     ir_hash: str | None = Field(default=None, max_length=100)
-    limit: Whole = Field(default=100, ge=1, le=1000, description="Stored results that one request looks at.")
-    cursor: str | None = Field(default=None, max_length=400, description="`next` of the answer before.")
+    limit: Whole = Field(default=100, ge=1, le=1000, description="Stored results that one request examines.")
+    cursor: str | None = Field(default=None, max_length=400, description="`next` of the previous answer.")
 
 
 class RefreshAnswer(BaseModel):
-    """The jobs that work on it, and what could not be submitted."""
+    """The jobs that do the work, and what could not be submitted."""
 
     jobs: list[str]
     created: int
     failed: list[dict[str, str]]
     more: bool = Field(description="There are more stale results than the limit.")
-    next: str | None = Field(default=None, description="Send it as `cursor` to go on; null when there are no more.")
+    next: str | None = Field(default=None, description="Send it as `cursor` to continue; null if there are no more.")

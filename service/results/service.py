@@ -1,4 +1,4 @@
-"""Looking results up: the exact one by one row, named relaxations only on request, or why there is none."""
+"""Looking results up: the exact one by its key, named relaxations only on request, or why there is none."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -70,12 +70,12 @@ def find(
 
 
 def present_columns(context: Context, profile: HardwareProfile) -> dict[str, str]:
-    """What the changeable columns would be if the kernel were tuned now."""
+    """The values of the changeable columns if the kernel were tuned now."""
     return asdict(context.toolchain.identity(profile))
 
 
 def view(row: StoredResult, present: Mapping[str, str]) -> ResultView:
-    """A stored result with the columns that are not the present ones."""
+    """A stored result with its stale columns."""
     fingerprint = repository.fingerprint_of(row)
     return ResultView(
         key=row.key,
@@ -118,5 +118,5 @@ def _missing(session: ReadSession, wanted_one: Fingerprint, unmeasured: StoredRe
     elif near:
         reason = f"results of this kernel differ in {', '.join(near[0].differs)}"
     else:
-        reason = "no result of this kernel"
+        reason = "there is no result of this kernel"
     return LookupAnswer(found=False, relaxed=[], reason=reason, fingerprint=asdict(wanted_one), nearest=near)

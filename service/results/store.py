@@ -1,4 +1,4 @@
-"""From an ended job to stored results: one for the family, one for each variant, each the best verified candidate."""
+"""From an ended job to stored results: one for the kernel family, one for each variant, each the best verified candidate."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ SCHEMA = "warpwright.result/1"
 
 
 def family_hash(ir_hashes: Sequence[str]) -> str:
-    """Identity of a family: its only member's, or a digest over the set of its members'."""
+    """Identity of a kernel family: its only member's, or a digest over the set of its members'."""
     members = sorted(set(ir_hashes))
     return members[0] if len(members) == 1 else "family:" + digest_text("\n".join(members))
 
@@ -76,7 +76,7 @@ def remember(
 
 
 def answer_of(job: Job, row: Candidate, artifacts: dict[str, str], fingerprint: Fingerprint) -> dict[str, Any]:
-    """The stored answer: everything that a build needs, without another request but for the artifacts' bytes."""
+    """The stored answer: everything that a build needs, except the artifacts' bytes."""
     return {
         "schema": SCHEMA,
         "name": job.name,

@@ -13,5 +13,5 @@ router = APIRouter(prefix="/v1/solve", tags=["solve"], route_class=StrictRoute)
 
 @router.post("", response_model=SolveAnswer)
 def solve(request: SolveRequest, context: ContextDep, caller: TuneCaller) -> SolveAnswer:
-    """A proven-legal schedule with its certificate, or the conflicting constraint families; nothing is built or stored."""
+    """A proven-legal schedule with its certificate, or the conflicting rule families; nothing is built or stored."""
     return service.solve(context, request)

@@ -22,12 +22,12 @@ class SolveRequest(BaseModel):
     work_limit: Whole = Field(
         default=20_000, ge=1, le=10_000_000, description="Deterministic limit, about milliseconds of search."
     )
-    seconds: Real = Field(default=30.0, gt=0, le=300, allow_inf_nan=False, description="Wall-clock backstop.")
+    seconds: Real = Field(default=30.0, gt=0, le=300, allow_inf_nan=False, description="Limit of wall time.")
     why: str | None = Field(
         default=None,
         min_length=1,
         max_length=200,
-        description="Explain one choice as well, such as `pipelines.ab.depth=4`.",
+        description="Also explain one choice, such as `pipelines.ab.depth=4`.",
     )
 
 

@@ -17,7 +17,7 @@ __all__ = ["solve"]
 
 READ_SECONDS = 60.0
 MARGIN_SECONDS = 10.0
-"""What a solve may take beyond its own limit for starting its child and reading its problem."""
+"""Extra time of a solve for starting its child and reading its problem."""
 
 
 def solve(context: Context, request: SolveRequest) -> SolveAnswer:
@@ -25,7 +25,7 @@ def solve(context: Context, request: SolveRequest) -> SolveAnswer:
 
     Raises:
         WarpwrightError: the IR, the profile, the pins or ``why`` are refused.
-        Unavailable: the solver's child failed for a reason that is not the request's.
+        Unavailable: the solver's child failed for a reason that the request did not cause.
     """
     check_size(request.ir, context.settings.max_ir_bytes, "/ir")
     profile = context.database.read(lambda session: profiles.resolve(session, request.profile))
@@ -42,7 +42,7 @@ def solve(context: Context, request: SolveRequest) -> SolveAnswer:
         if error.outcome in (Outcome.INFRASTRUCTURE, Outcome.SKIPPED):
             raise Unavailable(f"the solver could not run: {error.failure.message}", code="solver-failed") from error
         raise InvalidRequest(
-            f"the kernel broke its reader or solver: {error.failure.message}", code="ir-unreadable"
+            f"the kernel crashed its reader or solver: {error.failure.message}", code="ir-unreadable"
         ) from error
     return answer
 
@@ -55,7 +55,7 @@ def _answer(
     except StepFailed as error:
         if error.outcome is not Outcome.TIMED_OUT:
             raise
-        # The child ignored its own limit and was killed: that is no statement about the kernel.
+        # The child ignored its own limit and was killed: that says nothing about the kernel.
         verdict = Unknown(f"killed: {error.failure.message}", solving.engine, 0)
     return _described(verdict, kernel, profile)
 

@@ -26,7 +26,7 @@ class CollectedSpan:
 
 
 class TraceCollector:
-    """Use as a context manager; ``environment`` is what makes a process send here."""
+    """Use as a context manager; ``environment`` makes a process send its traces here."""
 
     def __init__(self) -> None:
         self.spans: list[CollectedSpan] = []
@@ -40,7 +40,7 @@ class TraceCollector:
         return [span for span in self.spans if (span.name, span.trace) == (name, trace)]
 
     def wait(self, found: Callable[[], bool], seconds: float = 20.0) -> bool:
-        """Until something has arrived; False when it does not."""
+        """Wait until something has arrived; False if nothing does."""
         until = time.monotonic() + seconds
         while not found() and time.monotonic() < until:
             time.sleep(0.02)
@@ -89,6 +89,6 @@ def _handler(take: Callable[[bytes], None]) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Not a word."""
+            """Suppresses the server's log."""
 
     return Handler

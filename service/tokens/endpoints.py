@@ -18,7 +18,7 @@ router = APIRouter(prefix="/v1/tokens", tags=["tokens"], route_class=StrictRoute
 
 @router.post("", status_code=201, response_model=NewToken)
 def create_token(body: TokenRequest, context: ContextDep, caller: AdminCaller) -> NewToken:
-    """Make a token; its secret is in this answer and nowhere else."""
+    """Create a token; its secret is in this answer and nowhere else."""
 
     def work(session: WriteSession) -> NewToken:
         token, secret = create(session, body.name, body.scopes)
@@ -44,4 +44,4 @@ def list_tokens(
 def revoke_token(token_id: str, context: ContextDep, caller: AdminCaller) -> None:
     """Revoke a token; it is refused everywhere within seconds."""
     if not context.database.write(lambda session: repository.revoke(session, token_id)):
-        raise NotFound(f"no active token {token_id[:40]!r}", code="token-unknown-id")
+        raise NotFound(f"there is no active token {token_id[:40]!r}", code="token-unknown-id")

@@ -17,14 +17,14 @@ def by_hash(session: ReadSession, digest: str) -> Token | None:
 
 
 def is_active(session: ReadSession, token_id: str) -> bool:
-    """Whether a caller's token would still be accepted; nobody in particular (empty) has none to lose."""
+    """Whether a caller's token is still accepted; always true for a caller without a token."""
     return not token_id or bool(
         session.scalar(select(exists().where(Token.id == token_id, Token.revoked_at.is_(None))))
     )
 
 
 def active_count(session: ReadSession) -> int:
-    """How many tokens would be accepted."""
+    """Number of active tokens."""
     return int(session.scalar(select(func.count()).select_from(Token).where(Token.revoked_at.is_(None))))
 
 
@@ -37,11 +37,11 @@ def all_tokens(session: ReadSession, limit: int, after: str | None = None) -> Se
 
 
 def revoke(session: WriteSession, token_id: str) -> bool:
-    """Revoke a token; whether there was an active one."""
+    """Revoke a token; returns whether there was an active one."""
     revoked = update(Token).where(Token.id == token_id, Token.revoked_at.is_(None)).values(revoked_at=now())
     return bool(session.execute(revoked.returning(Token.id)).first())
 
 
 def used(session: WriteSession, token_id: str) -> None:
-    """Note that a token was used."""
+    """Record that a token was used."""
     session.execute(update(Token).where(Token.id == token_id).values(last_used_at=now()))

@@ -18,11 +18,11 @@ class Scope(StrEnum):
 
 
 class TokenRequest(BaseModel):
-    """A token to make."""
+    """A token to create."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(min_length=1, max_length=100, description="For people.")
+    name: str = Field(min_length=1, max_length=100, description="Shown to people.")
     scopes: list[Scope] = Field(min_length=1, max_length=4)
 
 
@@ -40,6 +40,6 @@ class TokenView(BaseModel):
 
 
 class NewToken(TokenView):
-    """A token just made; the secret is shown this once."""
+    """A new token; the secret is shown only once."""
 
     secret: str

@@ -1,4 +1,4 @@
-"""Making and checking tokens. The secret is 256 random bits; only its SHA-256 is kept."""
+"""Creating and checking tokens. The secret is 256 random bits; only its SHA-256 is stored."""
 
 import hashlib
 import secrets
@@ -19,7 +19,7 @@ __all__ = ["ANONYMOUS", "Caller", "TokenCheck", "create"]
 
 PREFIX = "ww_"
 REMEMBER_SECONDS = 5.0
-"""How long a revoked token may go on in a process that has just seen it."""
+"""How long a process that has just checked a token may accept it after its revocation."""
 
 _IMPLIED = {
     Scope.ADMIN: frozenset(Scope),
@@ -31,18 +31,18 @@ _IMPLIED = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: a token's id, or nobody in particular on loopback."""
+    """The caller: a token's id, or empty on loopback."""
 
     id: str
     scopes: frozenset[Scope]
 
 
 ANONYMOUS = Caller("", frozenset(Scope))
-"""Whoever is on this machine."""
+"""Any caller on this machine."""
 
 
 def create(session: WriteSession, name: str, scopes: list[Scope]) -> tuple[Token, str]:
-    """A new token and its secret, which is not kept."""
+    """A new token and its secret, which is not stored."""
     secret = PREFIX + secrets.token_urlsafe(32)
     token = Token(id=token_id(), name=name, hash=_hash(secret), scopes=sorted(set(scopes)), created_at=now())
     session.add(token)
@@ -73,10 +73,10 @@ class TokenCheck:
         digest = _hash(secret)
         token = self._database.read(lambda session: repository.by_hash(session, digest))
         if token is None:
-            raise Unauthorized("the token is not known, or was revoked", code="token-unknown")
+            raise Unauthorized("the token is unknown or was revoked", code="token-unknown")
         scopes = frozenset(implied for scope in token.scopes for implied in _IMPLIED[Scope(scope)])
         caller = Caller(token.id, scopes)
-        # For people only, so a database that takes no writes now still lets readers in.
+        # Only informative, so a database that accepts no writes now still lets readers in.
         with suppress(*DATABASE_AWAY, DatabaseBusy):
             self._database.write(lambda session: repository.used(session, token.id))
         with self._lock:

@@ -1,4 +1,4 @@
-"""Workers over HTTP: heartbeats from them, and drain for those who look after them."""
+"""Workers over HTTP: their heartbeats, and draining by operators."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -45,12 +45,12 @@ def heartbeat(worker_id: WorkerName, body: WorkerReport, context: ContextDep, ca
 
 @router.post("/{worker_id}:drain", response_model=WorkerView)
 def drain(worker_id: WorkerName, context: ContextDep, caller: AdminCaller, on: bool = True) -> WorkerView:
-    """Let a worker end what it does and take nothing new; `on=false` takes that back."""
+    """Let a worker finish its tasks and take no new ones; `on=false` resumes it."""
 
     def work(session: WriteSession) -> WorkerView:
         worker = repository.get(session, worker_id)
         if worker is None:
-            raise NotFound(f"no worker {worker_id!r}", code="worker-unknown")
+            raise NotFound(f"there is no worker {worker_id!r}", code="worker-unknown")
         worker.draining = on
         return _view(worker)
 

@@ -14,7 +14,7 @@ __all__ = ["beat", "forget_silent", "get", "page"]
 
 
 def get(session: ReadSession, worker_id: str) -> Worker | None:
-    """The worker of this name."""
+    """The worker with this name."""
     return session.get(Worker, worker_id)
 
 
@@ -25,9 +25,9 @@ def page(session: ReadSession, limit: int, after: str | None) -> Sequence[Worker
 
 
 def beat(session: WriteSession, worker_id: str, report: Mapping[str, Any]) -> Worker:
-    """Note a heartbeat with what the worker says of itself (columns); an unknown worker becomes known."""
+    """Record a heartbeat with the worker's report (columns); an unknown worker is added."""
     told = {**report, "heartbeat_at": now()}
-    # The update first: it locks the row against the retention, which may be about to take it for silent.
+    # The update first: it locks the row against the retention, which may be about to remove it.
     known = session.execute(update(Worker).where(Worker.id == worker_id).values(told).returning(Worker.id)).first()
     if known is None:
         session.insert_missing(Worker, [{"id": worker_id, "started_at": now(), **told}])
@@ -37,6 +37,6 @@ def beat(session: WriteSession, worker_id: str, report: Mapping[str, Any]) -> Wo
 
 
 def forget_silent(session: WriteSession, before: datetime) -> int:
-    """Remove workers that were not heard since ``before``, and say how many; a drain is an order, so drained ones stay."""
+    """Remove workers without a heartbeat since ``before``, and return how many; drained ones stay drained, so they are kept."""
     silent = delete(Worker).where(Worker.heartbeat_at < before, Worker.draining.is_(False))
     return len(session.execute(silent.returning(Worker.id)).all())

@@ -12,7 +12,7 @@ __all__ = ["WorkerReport", "WorkerView"]
 
 
 FACTS_BYTES = 16 << 10
-"""Of one device or error as JSON: rows of workers are read whole, by lists and by the dashboard."""
+"""Size limit of one device or error as JSON: lists and the dashboard read whole rows."""
 
 
 def _small(facts: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -25,7 +25,7 @@ Facts = Annotated[dict[str, JsonValue], AfterValidator(_small)]
 
 
 class WorkerReport(BaseModel):
-    """What a worker says of itself with every heartbeat."""
+    """A worker's report with every heartbeat."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,7 +42,7 @@ class WorkerReport(BaseModel):
         ge=0,
         le=1e9,
         allow_inf_nan=False,
-        description="Since the worker started, by its own clock, so that clocks need not agree.",
+        description="Seconds since the worker's start by its own clock, so that clocks need not agree.",
     )
 
 

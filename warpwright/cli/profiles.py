@@ -1,4 +1,4 @@
-"""``warpwright profiles``: lists lists lists the built-in devices, or every number of one with its unit, origin and source."""
+"""``warpwright profiles``: lists the built-in devices, or every number of one with its unit, origin and source."""
 
 import json
 import sys

@@ -78,7 +78,7 @@
     var boxes = Array.from(form.querySelectorAll("input[name=job]"));
     if (all) { var wanted = !boxes.every(function (box) { return box.checked; }); boxes.forEach(function (box) { box.checked = wanted; }); }
     var count = boxes.filter(function (box) { return box.checked; }).length;
-    form.querySelector("[data-count]").textContent = count ? count + " chosen" : sure ? "choose jobs first" : "";
+    form.querySelector("[data-count]").textContent = count ? count + " selected" : sure ? "select jobs first" : "";
     if (sure && (!count || !window.confirm(sure.dataset.sure))) { event.preventDefault(); }
   });
 })();

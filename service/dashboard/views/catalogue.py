@@ -37,7 +37,7 @@ class KernelPage:
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """A stored result with its profile's name; ``stale`` has column, stored and present value."""
+    """A stored result with its profile's name; ``stale`` has column, stored value and current value."""
 
     result: StoredResult
     profile: str
@@ -45,7 +45,7 @@ class ResultRow:
 
 
 def kernel_list(session: ReadSession, text: str) -> Sequence[Kernel]:
-    """The newest kernels whose name holds the text."""
+    """The newest kernels whose name contains the text."""
     query = select(Kernel).order_by(Kernel.created_at.desc()).limit(SHOWN)
     return session.scalars(query.where(Kernel.name.contains(text, autoescape=True)) if text else query).all()
 
@@ -90,9 +90,9 @@ def worker_list(session: ReadSession) -> Sequence[Worker]:
 def results_of(
     session: ReadSession, current: Callable[[HardwareProfile], Mapping[str, str]], stale: bool
 ) -> tuple[Sequence[ResultRow], int]:
-    """Stored results, newest first, each with why it is stale, and how many there are; with ``stale`` those only.
+    """Stored results, newest first, each with the reasons why it is stale, and their number; with ``stale`` the stale ones only.
 
-    ``current`` gives what the columns that can go stale would be if a kernel were tuned now.
+    ``current`` gives the values of the columns that can become stale, for a tuning now.
     """
     used = session.scalars(select(StoredResult.profile).distinct().limit(500)).all()
     profiles = session.scalars(select(Profile).where(Profile.digest.in_(used))).all()

@@ -19,7 +19,7 @@ SHOWN_LINES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A unified difference of one product that both have; lines are tagged ``add``, ``drop``, ``place`` or ``same``."""
+    """A unified diff of one product that both have; lines are tagged ``add``, ``drop``, ``place`` or ``same``."""
 
     product: str
     lines: tuple[tuple[str, str], ...]
@@ -27,7 +27,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both candidates, and by how much the first is faster when both were measured (else by forecast, said so)."""
+    """Both candidates, and how much faster the first is: measured if both were, otherwise by forecast, and labelled so."""
 
     first: Candidate
     second: Candidate

@@ -1,7 +1,7 @@
-"""Where compiler and device contradicted our constraints: false feasible and false infeasible, by constraint family.
+"""Where compiler and device contradicted our constraints: false feasible and false infeasible, by rule family.
 
-False feasible: our verifier accepted a schedule, and it was not built, not honoured, hung, or was wrong.
-False infeasible: our verifier refuses the compiler's own choice, and that was built, found right and timed.
+False feasible: the verifier accepted a schedule, but it was not built, not honoured, hung, or was wrong.
+False infeasible: the verifier refuses the compiler's own choice, but that was built, found correct and timed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ FAMILY_OF_CODE = {
     "wgmma-serialized": "register_need",
     "spills": "register_need",
 }
-"""Which family should have excluded what the assembler complained of (codes of ``lowering/compile/ptxas.py``)."""
+"""The family that should have excluded each error of the assembler (codes of ``lowering/compile/ptxas.py``)."""
 FAMILY_OF_OUTCOME = {
     "over_resource": "shared_memory",
     "launch_failed": "occupancy",
@@ -33,14 +33,14 @@ FAMILY_OF_OUTCOME = {
     "wrong_result": "body_order",
     "not_honoured": "placement",
 }
-"""Where no code says more: the family whose rule the outcome contradicts first."""
+"""If there is no specific code: the family whose rule the outcome contradicts first."""
 SHOWN_CASES = 5
 ROWS = 5000
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One candidate that contradicts, for a link."""
+    """One contradicting candidate, for a link."""
 
     job: str
     key: str
@@ -49,7 +49,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """One family, what happened, how often, an example's words, and some candidates."""
+    """One family, what happened, how often, an example message, and some candidates."""
 
     family: str
     reason: str
@@ -60,14 +60,14 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The compiler's choices that ran: how many, on how many our verifier has a verdict, how many of those it refuses."""
+    """The compiler's choices that ran: how many, how many of them the verifier judged, and how many of those it refuses."""
 
     ran: int
     judged: int
     refused: int
     families: tuple[Contradiction, ...]
     others: int
-    """Choices whose binary has other threads than the schedule that we judged, so that the verdict says nothing."""
+    """Choices whose binary has another number of threads than the judged schedule, so that the verdict says nothing."""
 
 
 class _Groups:
@@ -113,7 +113,7 @@ def false_feasible(session: ReadSession, jobs: Sequence[Job]) -> tuple[Contradic
 
 
 def false_infeasible(session: ReadSession, jobs: Sequence[Job]) -> Judged:
-    """The compiler's own choices that ran in these jobs, against our verifier's verdict on each."""
+    """The compiler's own choices that ran in these jobs, against the verifier's verdict on each."""
     names = {job.id: job.name for job in jobs}
     rows = session.rows(
         select(Candidate.job_id, Candidate.key, Candidate.kind, Candidate.report)
@@ -142,7 +142,7 @@ def false_infeasible(session: ReadSession, jobs: Sequence[Job]) -> Judged:
 
 
 def _differs(report: Mapping[str, Any], verdict: Mapping[str, Any]) -> bool:
-    """Whether the binary was launched with other threads than the schedule that was judged."""
+    """Whether the binary was launched with another number of threads than the judged schedule has."""
     launch = report.get("launch")
     threads = launch.get("block_threads") if isinstance(launch, Mapping) else None
     return threads is not None and threads != verdict["threads"]

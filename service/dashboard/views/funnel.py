@@ -1,4 +1,4 @@
-"""Where candidates were lost: the funnel with a reason at every step, and what compilers and devices said, each text once."""
+"""Where candidates were lost: the funnel with a reason at every step, and the messages of compilers and devices, each once."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,16 +12,16 @@ __all__ = ["Complaint", "Funnel", "Loss", "complaints", "funnel"]
 BEFORE_BUILD = frozenset({"refused", "skipped", "not_applicable", "infrastructure", "solved"})
 NOT_BUILT = BEFORE_BUILD | {"compile_failed", "over_resource", "not_honoured"}
 MEANING = {
-    "compiled": "built and read back; no device of this profile was at hand, so nothing was run",
-    "solved": "lowered; no compiler for this device was at hand",
+    "compiled": "built and read back; no device of this profile was available, so nothing was run",
+    "solved": "lowered; no compiler for this device was available",
     "skipped": "the budget ended or the job was stopped before it was built",
 }
-"""Endings that are nobody's fault, in words."""
+"""Explanations of outcomes that are not failures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Candidates or structures lost at a step for one reason, with one example's words."""
+    """Candidates or structures lost at a step for one reason, with one example message."""
 
     reason: str
     count: int
@@ -30,18 +30,18 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """One step: how many are left after it, and who was lost on the way."""
+    """One step: how many are left after it, and which were lost at it."""
 
     name: str
     left: int
     losses: tuple[Loss, ...]
     summary: str
-    """How many stopped here, in words: lost, or gone no further for nobody's fault."""
+    """How many stopped here, in words: lost, or not continued without a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """One text of a verifier, compiler, assembler or device, and the candidates that it is about."""
+    """One message of a verifier, compiler, assembler or device, and the candidates that it is about."""
 
     outcome: str
     code: str
@@ -53,7 +53,7 @@ class Complaint:
 
 
 def funnel(rows: Sequence[Candidate], rejected: Sequence[dict[str, Any]]) -> tuple[Funnel, ...]:
-    """Generated, legal, built, right, measured; what was proven impossible never became a candidate."""
+    """Generated, legal, built, correct, measured; what was proven impossible never became a candidate."""
     steps: tuple[tuple[str, Callable[[Candidate], bool]], ...] = (
         ("generated", lambda row: True),
         ("legal", lambda row: row.outcome not in ("refused", "not_applicable")),
@@ -80,7 +80,7 @@ def funnel(rows: Sequence[Candidate], rejected: Sequence[dict[str, Any]]) -> tup
 
 
 def complaints(rows: Sequence[Candidate]) -> tuple[Complaint, ...]:
-    """What went wrong, the most frequent first; equal texts are one complaint."""
+    """Error messages, the most frequent first; equal messages are one complaint."""
     groups: dict[tuple[str, ...], list[Candidate]] = {}
     for row in rows:
         if row.failure or row.not_honoured:
@@ -99,7 +99,7 @@ def _losses(rows: Sequence[Candidate]) -> tuple[Loss, ...]:
     for row in rows:
         words = row.outcome.replace("_", " ")
         code = str(row.failure["code"]) if row.failure else ""
-        # A code that only repeats the outcome says nothing twice.
+        # A code that only repeats the outcome is left out.
         same = code.replace("-", " ") == words
         groups.setdefault(words if same or not code else f"{words}: {code}", []).append(row)
     ranked = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))

@@ -19,7 +19,7 @@ PERIODS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedel
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """What the user asked to see; empty strings filter nothing. ``text`` is a part of the kernel's name or a job id."""
+    """The user's filters; empty strings filter nothing. ``text`` is a part of the kernel's name or a job id."""
 
     text: str = ""
     state: str = ""
@@ -29,7 +29,7 @@ class JobFilter:
 
     @property
     def any(self) -> bool:
-        """Whether anything is filtered."""
+        """Whether there is any filter."""
         return bool(self.text or self.state or self.profile or self.owner or self.period)
 
 

@@ -1,4 +1,4 @@
-"""One job: the funnel, its candidates, the winner's evidence, and what the charts draw."""
+"""One job: the funnel, its candidates, the winner's evidence, and the charts' data."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ COLUMNS = load_only(
     Candidate.measured_ns, Candidate.structure, Candidate.report, Candidate.not_honoured, Candidate.failure,
     raiseload=True,
 )  # fmt: skip
-"""What the table shows; schedules and certificates of all candidates would be most of the page's time."""
+"""Columns of the table; loading schedules and certificates of all candidates would take most of the page's time."""
 SORTS: dict[str, Callable[[Candidate], tuple[Any, ...]]] = {
     "number": lambda row: (row.number,),
     "measured": lambda row: (row.measured_ns is None, row.measured_ns or 0.0, row.number),
@@ -42,7 +42,7 @@ SORTS: dict[str, Callable[[Candidate], tuple[Any, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class JobDetail:
-    """Everything on the job page but drawings and sources. ``candidates`` are all of them, by number."""
+    """Everything on the job page except drawings and sources. ``candidates`` has all of them, by number."""
 
     job: Job
     row: JobRow
@@ -96,7 +96,7 @@ def job_detail(session: ReadSession, job_id: str) -> JobDetail:
 
 
 def sources_of(store: ArtifactStore, artifacts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The winner's readable sources with their titles; one that retention took is left out."""
+    """The winner's readable sources with their titles; one that retention removed is left out."""
     found = []
     for name, title in SOURCES.items():
         if name in artifacts:
@@ -116,7 +116,7 @@ def candidate_of(session: ReadSession, job_id: str, key: str) -> tuple[Candidate
 
 
 def sorted_candidates(rows: Sequence[Candidate], order: str, descending: bool) -> list[Candidate]:
-    """The table's order; an unknown column means order of ending. Candidates without the value come last either way."""
+    """Sort the table; an unknown column means the order of ending. Candidates without the value come last in both directions."""
     by = SORTS.get(order, SORTS["number"])
     known = [row for row in rows if by(row)[0] is not True]
     missing = [row for row in rows if by(row)[0] is True]

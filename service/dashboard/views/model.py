@@ -21,7 +21,7 @@ RECENT_JOBS = 30
 MEASURED_ROWS = 1500
 SHOWN_MISSES = 20
 MISS = 1.05
-"""From this factor on a forecast is called a miss."""
+"""A forecast that is wrong by at least this factor is a miss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class ModelPage:
     feasible: Sequence[Contradiction]
     """False feasible: accepted by the verifier, refused by compiler or device."""
     infeasible: Judged
-    """False infeasible: refused by the verifier, and it runs."""
+    """False infeasible: refused by the verifier, although it runs."""
     suspects: Sequence[tuple[str, Sequence[Job]]]
-    """Families that excluded structures in jobs which the compiler's own choice won: no contradiction yet, worth a look."""
+    """Families that excluded structures in jobs that the compiler's own choice won: no contradiction, but worth checking."""
     impossible: Sequence[tuple[str, int]]
-    """Structures excluded by proof, by constraint family."""
+    """Structures excluded by proof, by rule family."""
 
     @property
     def tau(self) -> float | None:
@@ -93,7 +93,7 @@ class ModelPage:
 
 
 def model_page(session: ReadSession) -> ModelPage:
-    """Figures over the newest ended jobs; bounded, whatever the tables hold."""
+    """Figures over the newest ended jobs; bounded, whatever the size of the tables."""
     jobs = session.scalars(
         select(Job).where(Job.state == JobState.DONE).order_by(Job.ended_at.desc()).limit(RECENT_JOBS)
     ).all()
@@ -140,7 +140,7 @@ def model_page(session: ReadSession) -> ModelPage:
 
 
 def _suspects(jobs: Sequence[Job], by_job: dict[str, list[_Timed]]) -> list[tuple[str, Sequence[Job]]]:
-    """If the compiler found something faster than all that we allowed, what we excluded there is worth a look."""
+    """If the compiler found something faster than everything that we allowed, what we excluded is worth checking."""
     found: dict[str, list[Job]] = {}
     for job in jobs:
         rows = by_job.get(job.id, [])

@@ -1,4 +1,4 @@
-"""The first page: what runs, what ended lately, how old the queue is, and who works."""
+"""The first page: running jobs, recent jobs, the age of the queue, and workers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SILENT = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Counts of the last day, active jobs, recent jobs, workers (the silent ones marked)."""
+    """Counts of the last day, active jobs, recent jobs, workers (those without a recent heartbeat are marked)."""
 
     counts: dict[str, int]
     queued: int
@@ -32,7 +32,7 @@ class Overview:
 
 
 def overview(session: ReadSession) -> Overview:
-    """What the overview shows now."""
+    """The overview's present content."""
     present = datetime.now(UTC)
     states = dict(
         session.rows(
@@ -66,7 +66,7 @@ def overview(session: ReadSession) -> Overview:
 
 
 def signature(session: ReadSession) -> str:
-    """A short text that changes when the overview would; two index look-ups, so that it may be asked every second."""
+    """A short text that changes whenever the overview does; two index look-ups, so that it can be computed every second."""
     newest = session.scalar(select(func.max(Job.id)))
     ended = session.scalar(select(func.max(Job.ended_at)))
     active = session.rows(

@@ -23,7 +23,7 @@ __all__ = ["Plan", "Program", "certificate_of", "plan_of"]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What each role does in one scope, in emission order."""
+    """The steps of each role in one scope, in emission order."""
 
     scope: str
     bodies: tuple[tuple[str, tuple[str, ...]], ...]
@@ -31,7 +31,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The tables; those of the other kind of schedule are empty."""
+    """The tables; those for the other kind of schedule are empty."""
 
     roles: Sequence[Role] = ()
     pipelines: Sequence[Pipeline] = ()
@@ -49,7 +49,7 @@ def plan_of(document: Mapping[str, Any]) -> Plan | None:
         return Plan(buffers=schedule.buffers)
     programs = tuple(
         Program(
-            "outside of loops" if program.scope == ROOT else f"loop {program.scope}",
+            "outside loops" if program.scope == ROOT else f"loop {program.scope}",
             tuple((body.role, tuple(map(_step, body.instructions))) for body in program.bodies),
         )
         for program in schedule.scopes

@@ -1,4 +1,4 @@
-"""Jobs as rows of a table: with the winner's time and what it gained over the compiler's own best choice."""
+"""Jobs as rows of a table, with the winner's time and its speedup over the compiler's own best choice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ def job_rows(session: ReadSession, jobs: Sequence[Job]) -> list[JobRow]:
 
 
 def _gain(best: float | None, measured: bool, baselines: list[tuple[float | None, float | None]]) -> float | None:
-    """Best baseline over the winner; measured with measured, forecast with forecast, never mixed."""
+    """Best baseline's time over the winner's; measured with measured, forecast with forecast, never mixed."""
     times = [pair[0 if measured else 1] for pair in baselines]
     known = [time for time in times if time]
     return min(known) / best if best and known else None

@@ -11,7 +11,7 @@ __all__ = ["Artifact"]
 
 
 class Artifact(Base):
-    """One stored file. ``quarantined_at``: its bytes did not match the digest when somebody read them."""
+    """One stored file. ``quarantined_at``: when a reader found that its bytes do not match the digest."""
 
     __tablename__ = "artifacts"
 

@@ -25,7 +25,7 @@ class Batch(Base):
 
 
 class BatchItem(Base):
-    """One line: the job that does it, or the problem that kept it from becoming one."""
+    """One line: its job, or the problem that prevented one."""
 
     __tablename__ = "batch_items"
     __table_args__ = (Index("ix_batch_items_job", "job_id"),)

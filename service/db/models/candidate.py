@@ -1,4 +1,4 @@
-"""Candidates: every one as it ended, with its own fingerprint columns."""
+"""Candidates: each with its outcome and its own fingerprint columns."""
 
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["Candidate", "CandidateArtifact"]
 
 
 class Candidate(Base):
-    """One candidate of one job. ``key`` is content-derived, so a second attempt writes the same row, not another one."""
+    """One candidate of one job. ``key`` is derived from the content, so a second attempt writes the same row."""
 
     __tablename__ = "candidates"
     __table_args__ = (
@@ -40,7 +40,7 @@ class Candidate(Base):
     failure: Mapped[dict[str, Any] | None]
     seconds: Mapped[dict[str, Any]]
     reused_from: Mapped[str | None] = mapped_column(String(40))
-    """Job whose build and measurement this row repeats."""
+    """The job whose build and measurement this row reuses."""
     ir_hash: Mapped[str] = mapped_column(String(100))
     profile: Mapped[str] = mapped_column(String(71))
     toolchain: Mapped[str] = mapped_column(String(200))

@@ -39,10 +39,10 @@ class Job(Base):
     work_digest: Mapped[str] = mapped_column(String(71), index=True)
     profile_digest: Mapped[str] = mapped_column(ForeignKey("profiles.digest"), index=True)
     request: Mapped[dict[str, Any]]
-    """Pins, engine, seed, budget and measure flag; variants and profile stand in their own tables."""
+    """Pins, engine, seed, budget and measure flag; variants and profile have their own tables."""
     trace_id: Mapped[str] = mapped_column(String(64), default="")
     traceparent: Mapped[str] = mapped_column(String(55), default="")
-    """The span that asked for it (W3C), empty when nobody traced the request: the job's own spans go on from there."""
+    """The span of the request (W3C), empty if it was not traced: the job's own spans continue it."""
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)
     started_at: Mapped[datetime | None]
@@ -62,11 +62,11 @@ class Job(Base):
     stopped_by: Mapped[str] = mapped_column(String(40), default="")
     error: Mapped[dict[str, Any] | None]
     summary: Mapped[dict[str, Any] | None]
-    """Variants read, structures rejected with their conflicts, ties: what is not a candidate."""
+    """Everything that is not a candidate: variants, rejected structures with their conflicts, ties."""
 
 
 class JobVariant(Base):
-    """One variant of a job's family; its IR is an artifact."""
+    """One variant of a job's kernel family; its IR is an artifact."""
 
     __tablename__ = "job_variants"
 
@@ -78,7 +78,9 @@ class JobVariant(Base):
 
 
 class JobSize(Base):
-    """A variant at another size: its IR is an artifact; a winner of that variant is checked at it before it is delivered."""
+    """A variant at another size; its IR is an artifact. A winner of the variant is checked at this size before it is
+    delivered.
+    """
 
     __tablename__ = "job_sizes"
 
@@ -116,7 +118,7 @@ class JobEvent(Base):
 
 
 class IdempotencyKey(Base):
-    """A client's key and the job it made. The same key with another body is a conflict."""
+    """A client's key and the job that it created. The same key with another body is a conflict."""
 
     __tablename__ = "idempotency_keys"
 
@@ -139,7 +141,7 @@ class Interest(Base):
 
 
 class Work(Base):
-    """Which job does, or did, a piece of work: the point where identical requests meet."""
+    """Which job does, or did, a piece of work: identical requests share it."""
 
     __tablename__ = "work"
 
@@ -149,7 +151,7 @@ class Work(Base):
 
 
 class Share(Base):
-    """Fair share: how many of an owner's jobs were started. The least served owner is next within a priority."""
+    """Fair share: how many of an owner's jobs were started. Within a priority, the owner with the fewest is next."""
 
     __tablename__ = "shares"
 

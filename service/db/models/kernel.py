@@ -1,4 +1,4 @@
-"""Kernels by structural identity, and the IR texts that were seen of each."""
+"""Kernels by structural identity, and the known IR texts of each."""
 
 from datetime import datetime
 

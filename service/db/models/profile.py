@@ -12,7 +12,7 @@ __all__ = ["Profile"]
 
 
 class Profile(Base):
-    """One version of a device's document. A name may have several versions; the newest answers to the name."""
+    """One version of a device's document. A name may have several versions; the name means the newest."""
 
     __tablename__ = "profiles"
 

@@ -12,7 +12,7 @@ __all__ = ["StoredResult"]
 
 
 class StoredResult(Base):
-    """One fingerprint's best. The eight columns are the identity; ``key`` is their digest, for the one-row lookup.
+    """The best result of one fingerprint. The eight columns are the identity; ``key`` is their digest, for the one-row lookup.
 
     ``answer`` is the complete JSON answer as text: a cached lookup reads one row and sends it.
     """

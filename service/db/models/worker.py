@@ -12,7 +12,7 @@ __all__ = ["Worker"]
 
 
 class Worker(Base):
-    """One worker process, by its own name; gone when its heartbeat stops."""
+    """One worker process, by its own name; removed some time after its heartbeat stops."""
 
     __tablename__ = "workers"
 

@@ -50,14 +50,14 @@ def test_chosen_jobs_are_deleted_by_keyboard_after_a_question(
 
     page.on("dialog", answer)
     page.goto(f"{running.url}/jobs?state=done")
-    page.get_by_role("button", name="Delete chosen").click()
-    expect(page.locator("[data-count]")).to_have_text("choose jobs first")
+    page.get_by_role("button", name="Delete selected").click()
+    expect(page.locator("[data-count]")).to_have_text("select jobs first")
     assert asked == [], "nothing is chosen, so nothing is asked"
     for job in ids[:2]:
         page.get_by_role("checkbox", name=job).focus()
         page.keyboard.press("Space")
-    expect(page.locator("[data-count]")).to_have_text("2 chosen")
-    delete = page.get_by_role("button", name="Delete chosen")
+    expect(page.locator("[data-count]")).to_have_text("2 selected")
+    delete = page.get_by_role("button", name="Delete selected")
     delete.focus()
     page.keyboard.press("Enter")
     assert len(asked) == 1
@@ -67,9 +67,9 @@ def test_chosen_jobs_are_deleted_by_keyboard_after_a_question(
     expect(page.get_by_role("status")).to_have_text("2 jobs deleted.")
     assert "state=done" in page.url, "the filters stay"
     assert [running.client.get(f"/v1/jobs/{job}").status_code for job in ids] == [404, 404, 200]
-    page.get_by_role("button", name="Choose all shown").click()
-    page.get_by_role("button", name="Cancel chosen").click()
-    expect(page.get_by_role("status")).to_contain_text("1 left as they are: only jobs that have not ended")
+    page.get_by_role("button", name="Select all shown").click()
+    page.get_by_role("button", name="Cancel selected").click()
+    expect(page.get_by_role("status")).to_contain_text("1 left unchanged: only jobs that have not ended")
 
 
 def test_a_stale_result_says_what_changed_and_an_unchanged_one_is_current(
@@ -82,10 +82,10 @@ def test_a_stale_result_says_what_changed_and_an_unchanged_one_is_current(
     assert "current" in running.client.get("/results").text
     tools.rules = "stand-in/2"
     changed = running.client.get("/results?stale=true").text
-    assert "constraint set: stand-in/1, today stand-in/2" in changed
+    assert "constraint set: stand-in/1, now stand-in/2" in changed
     assert "toolchain:" not in changed
     tools.version = "2"
-    assert "toolchain: today stand-in 2" in running.client.get("/results?stale=true").text
+    assert "toolchain: now stand-in 2" in running.client.get("/results?stale=true").text
 
 
 def test_a_job_with_more_candidates_than_rows_keeps_its_winner_and_counts_all(
@@ -115,7 +115,7 @@ def test_the_empty_dashboard_says_how_to_begin(
     expect(page.locator(".answer")).to_contain_text("No job yet. Start one with")
     keep(page, "empty-phone")
     page.goto(running.url + "/jobs?text=nothing")
-    expect(page.locator("table")).to_contain_text("No job fits these filters.")
+    expect(page.locator("table")).to_contain_text("No job matches these filters.")
 
 
 def test_downloads_come_with_their_names(shown: Shown, opened: Callable[..., Page]) -> None:

@@ -78,7 +78,7 @@ def test_a_choice_that_runs_and_that_we_refuse_is_false_infeasible(model: Show) 
     assert "register_pool says no" in row
     assert f'href="/jobs/{JOB}/candidates/c1"' in row
     assert "<b>1</b>" in row_of(text, "False infeasible", "shared memory")
-    assert "Of 2 own choices that ran, 2 were judged and 2 refused" in text
+    assert "Of 2 such choices that ran, 2 were judged and 2 refused" in text
     assert running.client.get(f"/jobs/{JOB}/candidates/c1").status_code == 200
 
 
@@ -90,14 +90,14 @@ def test_what_did_not_run_or_was_another_schedule_is_no_evidence(model: Show) ->
     )
     assert row_of(text, "False infeasible", "register pool") == ""
     assert row_of(text, "False infeasible", "deadlock") == ""
-    assert "1 ran with other threads" in text
+    assert "1 ran with another number of threads" in text
     assert "not known: no choice of the compiler" in text
 
 
 def test_an_accepted_choice_is_agreement(model: Show) -> None:
     _, text = model({"kind": "default", "report": verdict()})
-    assert "Of 1 own choices that ran, 1 were judged and 0 refused" in text
-    assert "none: our verifier accepts each of the compiler" in text
+    assert "Of 1 such choices that ran, 1 were judged and 0 refused" in text
+    assert "none: the verifier accepts each of the compiler" in text
 
 
 def test_accepted_schedules_that_fail_are_false_feasible_by_family(model: Show, opened: Callable[..., Page]) -> None:

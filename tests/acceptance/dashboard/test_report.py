@@ -66,7 +66,7 @@ def test_the_file_says_what_the_page_says(shown: Shown) -> None:
         "From idea to time",
         "over resource: stand-in-over_resource",
         "proof: II 100 cycles",
-        "What binds",
+        "Binding resources",
         "What went wrong",
         "as the recipe demands",
         "consumer registers: asked 240, got 168",

@@ -58,7 +58,7 @@ def test_a_database_of_a_newer_version_is_left_alone(empty: Database) -> None:
     upgrade(empty)
     with empty.engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(SchemaUnknown, match="revision 9999, which a newer version made"):
+    with pytest.raises(SchemaUnknown, match="revision 9999, made by a newer version"):
         upgrade(empty)
     assert current_revision(empty) == "9999"
 
