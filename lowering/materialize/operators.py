@@ -18,7 +18,10 @@ _POLICIES = {0: "Square", 1: "FullRow", 2: "FullCol"}
 
 
 def operator_text(call: Any, expressions: ExpressionWriter, names: Names, op_id: str) -> str:
-    """The call with its id, or empty text when the operator takes no annotations and needs a ``T.ws_op`` around it."""
+    """The call with its id, or empty text when the operator takes no annotations and needs a ``T.ws_op`` around it.
+
+    Without an id the call is as its author may have written it.
+    """
     name = str(call.op.name)
     if not name.startswith("tl.tileop."):
         return ""
@@ -46,7 +49,8 @@ def operator_text(call: Any, expressions: ExpressionWriter, names: Names, op_id:
         function = f"T.{short}"
     else:
         raise NotApplicable(f"no TileLang spelling for {name}", code="source-not-writable", place=op_id)
-    return f"{function}({', '.join([*parts, _annotations(call, op_id)])})"
+    annotations = _annotations(call, op_id)
+    return f"{function}({', '.join([*parts, annotations] if annotations else parts)})"
 
 
 def _gemm(arguments: list[Any], region: Any, expressions: ExpressionWriter) -> list[str]:
@@ -91,7 +95,7 @@ def _region(argument: Any, expressions: ExpressionWriter, names: Names) -> str:
 
 
 def _annotations(call: Any, op_id: str) -> str:
-    parts = [f'T.WSID: "{op_id}"']
+    parts = [f'T.WSID: "{op_id}"'] if op_id else []
     for key, value in (call.annotations or {}).items():
         if str(key) == "tl.ws_op_id":
             continue
@@ -104,4 +108,4 @@ def _annotations(call: Any, op_id: str) -> str:
         else:
             raise NotApplicable(f"the annotation {key!r}", code="source-not-writable", place=op_id)
         parts.append(f'"{key}": {plain!r}')
-    return f"annotations={{{', '.join(parts)}}}"
+    return f"annotations={{{', '.join(parts)}}}" if parts else ""

@@ -3,6 +3,7 @@
 Executed again, the text gives the same IR: the tests compare the renaming-invariant hash of both.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from tilelang import tvm
@@ -30,19 +31,22 @@ _ALLOCATIONS = {
 }
 
 
-def kernel_source(kernel: Kernel, schedule: WarpSchedule | None) -> str:
-    """Source of a module that defines the kernel as ``@T.prim_func``.
+def kernel_source(kernel: Kernel, schedule: WarpSchedule | None, head: Sequence[str] = ()) -> str:
+    """Source of a module that defines the kernel as ``@T.prim_func``; without a schedule it has no ids either.
+
+    ``head`` are lines behind the import.
 
     Raises:
         NotApplicable: ``source-not-writable`` for the rare IR that TileLang's Python cannot spell.
     """
-    return _Writer(kernel, schedule).module()
+    return _Writer(kernel, schedule, head).module()
 
 
 class _Writer:
-    def __init__(self, kernel: Kernel, schedule: WarpSchedule | None) -> None:
+    def __init__(self, kernel: Kernel, schedule: WarpSchedule | None, head: Sequence[str]) -> None:
         self._kernel = kernel
         self._schedule = schedule
+        self._head = head
         self._names = Names(kernel)
         self._expressions = ExpressionWriter(self._names.of)
         self._lines: list[str] = []
@@ -54,6 +58,8 @@ class _Writer:
         )
         self._line(0, "import tilelang.language as T")
         self._line(0, "")
+        for line in self._head:
+            self._line(0, line)
         for var in self._names.symbolic:
             self._line(0, f'{self._names.of(var)} = T.dynamic("{var.name}"{_dtype_argument(var)})')
         self._line(0, "")
@@ -129,25 +135,25 @@ class _Writer:
     def _leaf(self, leaf: Leaf, depth: int) -> None:
         stmt = leaf.stmt
         if isinstance(stmt, tirx.For) and leaf.wrapper is None:
-            self._plain(stmt, depth, leaf.id)
+            self._plain(stmt, depth, self._id(leaf.id))
             return
         if isinstance(stmt, tirx.Evaluate) and isinstance(stmt.value, tirx.Call) and leaf.wrapper is None:
-            text = operator_text(stmt.value, self._expressions, self._names, leaf.id)
+            text = operator_text(stmt.value, self._expressions, self._names, self._id(leaf.id))
             if text:
                 self._line(depth, text)
                 return
-        self._line(depth, f'with T.ws_op("{leaf.id}"):')
+        inner = self._named(leaf.id, depth)
         for part in statements_of(stmt):
-            self._plain(part, depth + 1, "")
+            self._plain(part, inner, "")
 
     def _loop(self, loop: Loop, depth: int) -> None:
         stmt = loop.stmt
         if isinstance(stmt, tirx.While):
-            self._line(depth, f'with T.ws_op("{loop.id}"):')
-            self._line(depth + 1, f"while {self._expressions.text(stmt.condition)}:")
-            self._body(loop.body, depth + 2)
+            inner = self._named(loop.id, depth)
+            self._line(inner, f"while {self._expressions.text(stmt.condition)}:")
+            self._body(loop.body, inner + 1)
             return
-        self._line(depth, self._loop_header(stmt, loop.id))
+        self._line(depth, self._loop_header(stmt, self._id(loop.id)))
         self._body(loop.body, depth + 1)
 
     def _plain(self, stmt: Any, depth: int, op_id: str) -> None:
@@ -210,6 +216,17 @@ class _Writer:
             )
         parts = ([f'T.WSID: "{op_id}"'] if op_id else []) + [f'"{key}": {value!r}' for key, value in plain.items()]
         return f", annotations={{{', '.join(parts)}}}" if parts else ""
+
+    def _id(self, name: str) -> str:
+        """The id as it is written: only a schedule refers to it."""
+        return name if self._schedule is not None else ""
+
+    def _named(self, name: str, depth: int) -> int:
+        """A block that names what is in it, where names are written; the depth of what is in it."""
+        if self._schedule is None:
+            return depth
+        self._line(depth, f'with T.ws_op("{name}"):')
+        return depth + 1
 
     def _tuple(self, parts: Any) -> str:
         texts = [self._expressions.text(part) for part in parts]

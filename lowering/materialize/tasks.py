@@ -1,21 +1,23 @@
-"""The task ``materialize.warp``, run in child processes only: importing this module imports TileLang, which warms a child."""
+"""The tasks ``materialize.warp`` and ``materialize.plain``; child processes only: importing this imports TileLang."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tilelang import tvm
 
 from warpwright.lowering.compile.empty_loops import guard_empty_loops
+from warpwright.lowering.compile.lower import PASS_CONFIGS
 from warpwright.lowering.frontend.precheck import LIMIT_BYTES, precheck
 from warpwright.lowering.frontend.storage import Storages
 from warpwright.lowering.frontend.tasks import load_function
-from warpwright.lowering.frontend.walk import walk_kernel
+from warpwright.lowering.frontend.walk import Kernel, walk_kernel
 from warpwright.lowering.materialize.annotate import with_schedule
 from warpwright.lowering.materialize.objects import schedule_object
 from warpwright.lowering.materialize.references import check_references
 from warpwright.lowering.materialize.source import kernel_source
 from warpwright.solver.domain import NotApplicable, WarpSchedule, load
 
-__all__ = ["warp"]
+__all__ = ["plain", "warp"]
 
 
 def warp(payload: dict[str, Any]) -> dict[str, Any]:
@@ -25,14 +27,36 @@ def warp(payload: dict[str, Any]) -> dict[str, Any]:
         DocumentError, ForeignCode, NotApplicable: as ``frontend.read``.
         GraphError: the schedule names operations, scopes or buffers that the kernel does not have.
     """
-    ir, schedule = payload["ir"], load(WarpSchedule, payload["schedule"])
-    precheck(ir, limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
-    kernel = walk_kernel(guard_empty_loops(load_function(ir)))  # the source is compiled by its reader's own TileLang
+    schedule = load(WarpSchedule, payload["schedule"])
+    kernel = _kernel(payload)
     buffers = Storages(kernel).tvm_buffers()
     check_references(kernel, buffers, schedule)
     function = with_schedule(kernel, schedule_object(schedule, buffers))
+    return {"ir": tvm.ir.save_json(function), **_source(kernel, schedule)}
+
+
+def plain(payload: dict[str, Any]) -> dict[str, Any]:
+    """``{"ir", "variant", "limit_bytes"?}`` -> ``{"source"}``: the kernel as it was given, for one of the compiler's own choices.
+
+    What the choice needs to be told (``PASS_CONFIGS``) stands in the source.
+
+    Raises:
+        DocumentError, ForeignCode, NotApplicable: as ``frontend.read``.
+    """
+    configs = PASS_CONFIGS[payload["variant"]]
+    told = ["# tilelang.compile(..., pass_configs=PASS_CONFIGS)", f"PASS_CONFIGS = {configs!r}", ""] if configs else []
+    return _source(_kernel(payload), None, told)
+
+
+def _kernel(payload: dict[str, Any]) -> Kernel:
+    ir = payload["ir"]
+    precheck(ir, limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
+    return walk_kernel(guard_empty_loops(load_function(ir)))  # the source is compiled by its reader's own TileLang
+
+
+def _source(kernel: Kernel, schedule: WarpSchedule | None, head: Sequence[str] = ()) -> dict[str, str]:
+    """The source, or why there is none."""
     try:
-        source, reason = kernel_source(kernel, schedule), ""
+        return {"source": kernel_source(kernel, schedule, head), "source_missing": ""}
     except NotApplicable as error:
-        source, reason = "", str(error)
-    return {"ir": tvm.ir.save_json(function), "source": source, "source_missing": reason}
+        return {"source": "", "source_missing": str(error)}

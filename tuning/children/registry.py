@@ -13,6 +13,7 @@ TASKS: Mapping[str, str] = MappingProxyType(
     {
         "frontend.read": "warpwright.lowering.frontend.tasks:read",
         "frontend.hash": "warpwright.lowering.frontend.hash_task:hash_ir",
+        "materialize.plain": "warpwright.lowering.materialize.tasks:plain",
         "materialize.warp": "warpwright.lowering.materialize.tasks:warp",
         "compile.cuda": "warpwright.lowering.compile.tasks:compile_cuda",
         "measure.device": "warpwright.lowering.measure.tasks:measure_device",

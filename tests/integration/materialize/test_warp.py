@@ -73,6 +73,11 @@ def materialized(
         assert isinstance(verdict.schedule, WarpSchedule)
         jobs[f"solved_{name}"] = (name, verdict.schedule)
     done = {}
+    for name in PLAIN:
+        reply = pool.run("materialize.plain", {"ir": corpus_ir(name), "variant": "default"}, LIMITS)
+        assert isinstance(reply, Returned), (name, reply)
+        assert reply.value["source"], (name, reply.value["source_missing"])
+        done[f"unscheduled_{name}"] = {**reply.value, "ir": corpus_ir(name), "unscheduled": True}
     for job, (kernel, schedule) in jobs.items():
         reply = pool.run("materialize.warp", {"ir": corpus_ir(kernel), "schedule": dump(schedule)}, LIMITS)
         assert isinstance(reply, Returned), (job, reply)
@@ -127,6 +132,23 @@ def test_tilelang_takes_what_the_solver_found(
 @pytest.mark.parametrize("name", [*SPECIALISED, *(f"plain_{name}" for name in PLAIN)])
 def test_the_source_to_paste_builds_the_same_ir(name: str, lowered: Answers) -> None:
     assert lowered[name]["same_ir"]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_source_of_the_compilers_own_choice_is_the_users_kernel(
+    name: str, lowered: Answers, materialized: dict[str, dict[str, Any]]
+) -> None:
+    # A kernel whose author named its statements loses the names, which only a schedule would refer to.
+    assert lowered[f"unscheduled_{name}"] == {"same_ir": name != "named_statements"}
+    source = materialized[f"unscheduled_{name}"]["source"]
+    assert "WS" not in source, "nothing of a schedule, and no ids"
+    assert "ws_op" not in source
+
+
+def test_a_choice_that_needs_to_be_told_says_what(pool: ChildPool, corpus_ir: Callable[[str], str]) -> None:
+    reply = pool.run("materialize.plain", {"ir": corpus_ir("example_gemm_0"), "variant": "unspecialized"}, LIMITS)
+    assert isinstance(reply, Returned), reply
+    assert "PASS_CONFIGS = {'tl.disable_warp_specialized': True}" in reply.value["source"]
 
 
 @pytest.mark.parametrize("name", LOWERED)
