@@ -4,7 +4,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -14,31 +13,17 @@ from warpwright.batch import batch_text
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import profile_of, writable_file
+from warpwright.cli.options import BatchOptions
 from warpwright.cli.tune import effort_of, stoppable
 from warpwright.client import Client
 from warpwright.errors import ServerUnreachable
 from warpwright.service.batches.schemas import BatchView
 from warpwright.tuning.toolchain import Stop
 
-__all__ = ["BatchOptions", "run_batch", "watch"]
+__all__ = ["run_batch", "watch"]
 
 POLL_SECONDS = 1.0
 AWAY_SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class BatchOptions:
-    """The command's options as typed. ``file`` may be the id of a batch that was submitted before."""
-
-    file: str
-    profile: str | None
-    out: Path | None
-    name: str
-    effort: str | None
-    detach: bool
-    server: str | None
-    token: str | None
-    json: bool
 
 
 def run_batch(options: BatchOptions) -> ExitCode:

@@ -3,7 +3,6 @@
 import json
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from warpwright.bundles import contents_of
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import build_options_of, kernel_of, profile_of, read_text, writable_file
+from warpwright.cli.options import BundleOptions
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.tune import stoppable
 from warpwright.client import Client
@@ -20,22 +20,7 @@ from warpwright.result import Result
 from warpwright.solver.domain.errors import WarpwrightError
 from warpwright.tuning.bundle import measure_bundle, pack, read_results
 
-__all__ = ["BundleOptions", "run_bundle", "run_measure", "run_tell"]
-
-
-@dataclass(frozen=True, slots=True)
-class BundleOptions:
-    """The command's options as typed."""
-
-    job_or_file: str
-    out: Path
-    profile: str | None
-    function: str | None
-    settings: tuple[str, ...]
-    candidates: int | None
-    server: str | None
-    token: str | None
-    build_options: tuple[str, ...] = ()
+__all__ = ["run_bundle", "run_measure", "run_tell"]
 
 
 def run_bundle(options: BundleOptions) -> ExitCode:

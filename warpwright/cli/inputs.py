@@ -82,7 +82,7 @@ def build_options_of(names: Sequence[str], profile: HardwareProfile) -> tuple[st
 
 
 def kernel_of(
-    path: Path, function: str | None, settings: tuple[str, ...], *, pool: ChildPool | None = None
+    path: Path, function: str | None, settings: Sequence[str], *, pool: ChildPool | None = None
 ) -> KernelFile:
     """The kernel file, its parameters overridden by the ``--set`` values."""
     return read_kernel_file(path, function=function, settings=dict(map(parse_setting, settings)), pool=pool)

@@ -1,7 +1,6 @@
 """``warpwright lock`` and ``warpwright build``: commit what was chosen, build exactly that."""
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from warpwright.cli.connect import client_of
@@ -14,6 +13,7 @@ from warpwright.cli.inputs import (
     writable_file,
     writable_folder,
 )
+from warpwright.cli.options import LockOptions
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.tune import effort_of, stoppable
 from warpwright.errors import LockError
@@ -32,29 +32,12 @@ from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
 from warpwright.solver.domain import HardwareProfile
 
-__all__ = ["LockOptions", "run_build", "run_lock"]
+__all__ = ["run_build", "run_lock"]
 
 STALE = frozenset({"lock-ir", "lock-profile", "lock-toolchain", "lock-variant", "lock-illegal"})
 """Differences that a new tuning can repair; a damaged lock file is not among them."""
 INTERRUPTED = frozenset({"cancelled", "interrupted"})
 """Reasons of a tuning that somebody stopped: a partial answer does not belong in a repository."""
-
-
-@dataclass(frozen=True, slots=True)
-class LockOptions:
-    """The command's options as typed."""
-
-    file: Path
-    profile: str
-    function: str | None
-    settings: tuple[str, ...]
-    lock: Path
-    effort: str
-    candidates: int | None
-    budget: float | None
-    server: str | None
-    token: str | None
-    build_options: tuple[str, ...] = ()
 
 
 def run_lock(options: LockOptions) -> ExitCode:
@@ -120,9 +103,7 @@ def _refreshed(entry: LockEntry, lock: Path) -> LockEntry:
     profile_file = lock.resolve().parent / entry.profile_file if entry.profile_file is not None else None
     profile = profile_of(str(profile_file) if profile_file is not None else entry.profile)
     kernel = read_kernel_file(file, function=entry.function, settings=entry.settings)
-    options = LockOptions(
-        file, entry.profile, entry.function, (), lock, "normal", None, None, None, None, entry.build_options
-    )
+    options = LockOptions(file, entry.profile, entry.function, lock=lock, build_options=list(entry.build_options))
     result = _tuned(kernel, profile, options)
     return entry_of(
         result, kernel, profile, file=file, lock=lock, function=entry.function, settings=entry.settings,

@@ -6,6 +6,19 @@ from typing import Annotated
 
 import typer
 
+from warpwright.cli.options import (
+    BatchOptions,
+    BundleOptions,
+    Json,
+    LockOptions,
+    Server,
+    SolveOptions,
+    Token,
+    TuneOptions,
+    VerifyOptions,
+    as_command,
+)
+
 __all__ = ["app", "main"]
 
 app = typer.Typer(
@@ -17,30 +30,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
-ProfileName = Annotated[
-    str, typer.Option("--profile", "-p", help="Device: a built-in name (see 'warpwright profiles') or a TOML file.")
-]
-Function = Annotated[str | None, typer.Option("--function", help="Which kernel or factory of the file.")]
-Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the kernel function; repeatable.")
-]
-Server = Annotated[
-    str | None,
-    typer.Option("--server", envvar="WARPWRIGHT_SERVER", help="Run on this server instead of locally.", metavar="URL"),
-]
-Token = Annotated[str | None, typer.Option("--token", envvar="WARPWRIGHT_TOKEN", help="Access token of the server.")]
-Engine = Annotated[str, typer.Option("--engine", help="Constraint solver: cpsat, z3 or enumerate.")]
-BuildOptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--build-option",
-        metavar="NAME",
-        help="Changes how all builds round: flush_denormals or fast_math; repeatable (see docs/cli.md).",
-    ),
-]
-KernelPath = Annotated[Path, typer.Argument(metavar="FILE", help="TileLang Python file, or IR JSON.")]
 
 
 def _show_version(wanted: bool) -> None:
@@ -64,101 +53,9 @@ def program(
     """Fast, provably legal execution schedules for accelerator kernels, by constraint solving."""
 
 
-@app.command()
-def tune(
-    file: KernelPath,
-    profile: ProfileName,
-    function: Function = None,
-    settings: Settings = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write report, sources, schedules and binaries here.")
-    ] = None,
-    candidates: Annotated[int | None, typer.Option("--candidates", "-n", min=1, help="Schedules to try.")] = None,
-    budget: Annotated[
-        float | None, typer.Option("--budget", min=0.1, help="Time limit in seconds for the whole tuning.")
-    ] = None,
-    effort: Annotated[str, typer.Option("--effort", help="quick, normal or thorough.")] = "normal",
-    engine: Engine = "cpsat",
-    pins: Annotated[
-        Path | None, typer.Option("--pins", help="JSON document with the choices that you fix (pins).")
-    ] = None,
-    build_options: BuildOptions = None,
-    measure: Annotated[
-        bool, typer.Option("--measure/--no-measure", help="Time the candidates if a device is present.")
-    ] = True,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Ignore cached results.")] = False,
-    server: Server = None,
-    token: Token = None,
-    json: Json = False,
-) -> None:
-    """Find a better schedule for a kernel: solve, verify, build, and measure if a device is present."""
-    from warpwright.cli.tune import TuneOptions, run_tune
-
-    options = TuneOptions(
-        file=file, profile=profile, function=function, settings=tuple(settings or ()), out=out, candidates=candidates,
-        budget=budget, effort=effort, engine=engine, pins=pins, build_options=tuple(build_options or ()),
-        measure=measure, fresh=fresh, server=server, token=token, json=json,
-    )  # fmt: skip
-    raise typer.Exit(run_tune(options))
-
-
-@app.command()
-def solve(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="TileLang Python file, or IR JSON.")] = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", "-p", help="Device: a built-in name or a TOML file.")
-    ] = None,
-    function: Function = None,
-    settings: Settings = None,
-    engine: Annotated[
-        str | None,
-        typer.Option("--engine", help="cpsat (default), z3, enumerate; exact (default for scheduler calls)."),
-    ] = None,
-    why: Annotated[
-        str | None, typer.Option("--why", help="Ask why a choice is not possible, such as pipelines.ab.depth=4.")
-    ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Say which resource limits the kernel, and what is left of the others.")
-    ] = False,
-    pins: Annotated[
-        Path | None, typer.Option("--pins", help="JSON document with the choices that you fix (pins).")
-    ] = None,
-    problem: Annotated[
-        Path | None, typer.Option("--problem", help="Solve a modulo scheduling problem (JSON) instead of a kernel.")
-    ] = None,
-    scheduler_call: Annotated[
-        Path | None,
-        typer.Option("--scheduler-call", help="Solve a captured call of TileLang's Ascend scheduler (JSON)."),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Find one schedule with its proof, or say which constraints conflict. Nothing is compiled."""
-    if sum(given is not None for given in (file, problem, scheduler_call)) != 1:
-        raise typer.BadParameter("give one of FILE, --problem, --scheduler-call")
-    from warpwright.cli.solve import SolveOptions, run_solve
-
-    options = SolveOptions(
-        file=file, profile=profile, function=function, settings=tuple(settings or ()), engine=engine, why=why,
-        explain=explain, pins=pins,
-        problem=problem, scheduler_call=scheduler_call, json=json,
-    )  # fmt: skip
-    raise typer.Exit(run_solve(options))
-
-
-@app.command()
-def verify(
-    schedule: Annotated[Path, typer.Argument(metavar="SCHEDULE.json", help="Schedule document.")],
-    kernel: Annotated[Path, typer.Option("--kernel", help="The kernel file that it belongs to.")],
-    profile: ProfileName,
-    function: Function = None,
-    settings: Settings = None,
-    json: Json = False,
-) -> None:
-    """Check a schedule against every rule, without a solver."""
-    from warpwright.cli.verify import VerifyOptions, run_verify
-
-    options = VerifyOptions(schedule, kernel, profile, function, tuple(settings or ()), json)
-    raise typer.Exit(run_verify(options))
+app.command("tune")(as_command(TuneOptions, "warpwright.cli.tune:run_tune"))
+app.command("solve")(as_command(SolveOptions, "warpwright.cli.solve:run_solve"))
+app.command("verify")(as_command(VerifyOptions, "warpwright.cli.verify:run_verify"))
 
 
 @app.command()
@@ -180,50 +77,10 @@ def doctor(server: Server = None, token: Token = None, json: Json = False) -> No
     raise typer.Exit(run_doctor(server, token, as_json=json))
 
 
-@app.command()
-def batch(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON lines, one kernel per line; or the id of a batch.")],
-    profile: Annotated[
-        str | None, typer.Option("--profile", "-p", help="Device for lines that do not name one.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the results here: .jsonl or .csv.")] = None,
-    name: Annotated[str, typer.Option("--name", help="Name to show; the file's name by default.")] = "",
-    effort: Annotated[str | None, typer.Option("--effort", help="quick, normal or thorough.")] = None,
-    detach: Annotated[bool, typer.Option("--detach", help="Submit and exit; the server continues.")] = False,
-    server: Server = None,
-    token: Token = None,
-    json: Json = False,
-) -> None:
-    """Tune many kernels at once; the display survives a lost connection and can be resumed."""
-    from warpwright.cli.batch import BatchOptions, run_batch
-
-    raise typer.Exit(run_batch(BatchOptions(file, profile, out, name, effort, detach, server, token, json)))
+app.command("batch")(as_command(BatchOptions, "warpwright.cli.batch:run_batch"))
 
 
-@app.command()
-def lock(
-    file: KernelPath,
-    profile: ProfileName,
-    function: Function = None,
-    settings: Settings = None,
-    path: Annotated[Path, typer.Option("--lock", help="The lock file.")] = Path("warpwright.lock"),
-    candidates: Annotated[int | None, typer.Option("--candidates", "-n", min=1, help="Schedules to try.")] = None,
-    budget: Annotated[
-        float | None, typer.Option("--budget", min=0.1, help="Time limit in seconds for the whole tuning.")
-    ] = None,
-    effort: Annotated[str, typer.Option("--effort", help="quick, normal or thorough.")] = "normal",
-    build_options: BuildOptions = None,
-    server: Server = None,
-    token: Token = None,
-) -> None:
-    """Write the best known schedule of a kernel into a lock file to commit; tune if none is known."""
-    from warpwright.cli.lock import LockOptions, run_lock
-
-    options = LockOptions(
-        file, profile, function, tuple(settings or ()), path, effort, candidates, budget, server, token,
-        tuple(build_options or ()),
-    )  # fmt: skip
-    raise typer.Exit(run_lock(options))
+app.command("lock")(as_command(LockOptions, "warpwright.cli.lock:run_lock"))
 
 
 @app.command()
@@ -273,35 +130,7 @@ def serve(
     raise typer.Exit(run_serve(host, port, data, jobs))
 
 
-@app.command()
-def bundle(
-    job_or_file: Annotated[
-        str, typer.Argument(metavar="JOB_OR_FILE", help="Id of a job, or a kernel file to tune first.")
-    ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="File to write.")],
-    profile: Annotated[str | None, typer.Option("--profile", "-p", help="Device, if a kernel file is given.")] = None,
-    function: Function = None,
-    settings: Settings = None,
-    candidates: Annotated[int | None, typer.Option("--candidates", "-n", min=1, help="Schedules to try.")] = None,
-    build_options: BuildOptions = None,
-    server: Server = None,
-    token: Token = None,
-) -> None:
-    """Pack built candidates to be measured on a machine without a network."""
-    from warpwright.cli.bundle import BundleOptions, run_bundle
-
-    options = BundleOptions(
-        job_or_file,
-        out,
-        profile,
-        function,
-        tuple(settings or ()),
-        candidates,
-        server,
-        token,
-        tuple(build_options or ()),
-    )
-    raise typer.Exit(run_bundle(options))
+app.command("bundle")(as_command(BundleOptions, "warpwright.cli.bundle:run_bundle"))
 
 
 @app.command()

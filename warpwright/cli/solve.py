@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import kernel_of, pins_of, profile_of
+from warpwright.cli.options import SolveOptions
 from warpwright.cli.render import console, print_schedule
 from warpwright.kernel_file import KernelFile
 from warpwright.sentences import proof_line
@@ -30,28 +30,11 @@ from warpwright.solver.domain.errors import WarpwrightError
 from warpwright.solving import solve_kernel
 from warpwright.tuning.children import ChildPool
 
-__all__ = ["SolveOptions", "run_solve"]
+__all__ = ["run_solve"]
 
 DEFAULT_ENGINE = "cpsat"
 ENGINES = (DEFAULT_ENGINE, "z3", "enumerate")
 """Engines for kernels; an engine's own module is imported in a child only."""
-
-
-@dataclass(frozen=True, slots=True)
-class SolveOptions:
-    """The command's options as typed; exactly one of ``file``, ``problem``, ``scheduler_call`` is set."""
-
-    file: Path | None = None
-    profile: str | None = None
-    function: str | None = None
-    settings: tuple[str, ...] = ()
-    engine: str | None = None
-    why: str | None = None
-    explain: bool = False
-    pins: Path | None = None
-    problem: Path | None = None
-    scheduler_call: Path | None = None
-    json: bool = False
 
 
 def run_solve(options: SolveOptions) -> ExitCode:

@@ -5,13 +5,12 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 
 from warpwright.cli.connect import client_of
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import build_options_of, kernel_of, pins_of, profile_of, writable_folder
+from warpwright.cli.options import TuneOptions
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.render import print_result
 from warpwright.output import write_result
@@ -24,29 +23,7 @@ from warpwright.tuning.toolchain import Stop
 LOCAL_POLL_SECONDS = 0.3
 REMOTE_POLL_SECONDS = 2.0
 
-__all__ = ["TuneOptions", "exit_code_of_result", "run_tune"]
-
-
-@dataclass(frozen=True, slots=True)
-class TuneOptions:
-    """The command's options as typed."""
-
-    file: Path
-    profile: str
-    function: str | None = None
-    settings: tuple[str, ...] = ()
-    out: Path | None = None
-    candidates: int | None = None
-    budget: float | None = None
-    effort: str = "normal"
-    engine: str = "cpsat"
-    pins: Path | None = None
-    build_options: tuple[str, ...] = ()
-    measure: bool = True
-    fresh: bool = False
-    server: str | None = None
-    token: str | None = None
-    json: bool = False
+__all__ = ["exit_code_of_result", "run_tune"]
 
 
 def run_tune(options: TuneOptions) -> ExitCode:

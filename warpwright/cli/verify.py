@@ -2,31 +2,18 @@
 
 import json
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 
 from rich.text import Text
 
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import kernel_of, profile_of, schedule_of
+from warpwright.cli.options import VerifyOptions
 from warpwright.cli.render import console
 from warpwright.graphs import read_graph
 from warpwright.legality import violations_of
 from warpwright.tuning.children import ChildPool
 
-__all__ = ["VerifyOptions", "run_verify"]
-
-
-@dataclass(frozen=True, slots=True)
-class VerifyOptions:
-    """The command's options as typed."""
-
-    schedule: Path
-    kernel: Path
-    profile: str
-    function: str | None = None
-    settings: tuple[str, ...] = ()
-    json: bool = False
+__all__ = ["run_verify"]
 
 
 def run_verify(options: VerifyOptions) -> ExitCode:
