@@ -82,7 +82,7 @@ def test_measure_writes_results_with_a_winner(
 
 
 def test_a_device_that_is_none_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WarpwrightError, match="no device"):
+    with pytest.raises(WarpwrightError, match="not a device"):
         run_measure(tmp_path / "b.tar", tmp_path / "r.json", "tpu:0", 1.0)
 
 
