@@ -102,7 +102,8 @@ def schedule_of(graph: KernelGraph, depth: int, warpgroups: int, load: int, cons
         pipelines = [Pipeline("as_bs", ("As", "Bs"), depth)]
     else:
         pipelines = [Pipeline("qs", ("Qs",), 1), Pipeline("ks", ("Ks",), depth), Pipeline("vs", ("Vs",), depth)]
-    return assemble(graph, roles, placement, pipelines, {p.name: "load" for p in pipelines}, warps + 4)
+    producers = {p.name: "load" for p in pipelines}
+    return assemble(graph, roles, placement, pipelines, producers, warps + 4, wgmma=True)
 
 
 def forecast(entry: Entry, profile: HardwareProfile, *, attention: bool) -> Simulation:

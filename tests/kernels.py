@@ -407,3 +407,18 @@ def filled_twice() -> KernelGraph:
         s.load(f"copy_{part}", "As", "k")
         s.gemm(f"mma_{part}", "As", "As", "acc", (64, 64, 64), "k")
     return s.graph()
+
+
+def scattered(bm: int = 64, bk: int = 32, *, trips: int = 64) -> KernelGraph:
+    """Rows scaled element by element: bulk copies fill a ring and ordinary loads read it."""
+    s = Sketch("scattered", 128)
+    s.buffer("Ss", Memory.SHARED, (bm,), "float32")
+    s.buffer("Xs", Memory.SHARED, (bm, bk), "float32")
+    s.buffer("y", Memory.FRAGMENT, (bm, bk), "float32")
+    s.buffer("Y", Memory.GLOBAL, (bk, bm), "float32")
+    s.load("copy_s", "Ss", source="S")
+    s.loop("k", trips)
+    s.load("copy_x", "Xs", "k", source="X")
+    s.each("scale", ["Xs", "Ss"], ["y"], "k", floats=2 * bm * bk)
+    s.copy("store_y", "y", "Y", "k")
+    return s.graph()

@@ -1,4 +1,4 @@
-"""Versions of the compilers that a lock entry depends on, read from package metadata; nothing is imported.
+"""What a locked choice was compiled with, from package metadata, and the version of our own lowering. No compiler is imported.
 
 A packaged version is the same on every platform, which a lock file is committed for; only a source tree is told by content.
 """
@@ -6,14 +6,20 @@ A packaged version is the same on every platform, which a lock file is committed
 from importlib.metadata import PackageNotFoundError, version
 
 from warpwright.lowering.compile.package_content import package_identity
+from warpwright.lowering.compile.toolchain import LOWERING
+from warpwright.solver.domain import TargetFamily
 
-__all__ = ["tilelang_version"]
+__all__ = ["toolchain_of"]
 
 
-def tilelang_version() -> str:
-    """``tilelang 0.1.15``, ``tilelang source+DIGEST`` for a source tree, or ``tilelang none`` where it is not installed."""
+def toolchain_of(family: TargetFamily) -> str:
+    """``tilelang 0.1.15, lowering 4`` for CUDA, without the lowering for Ascend.
+
+    ``tilelang source+DIGEST`` for a source tree, ``tilelang none`` where it is not installed.
+    """
     try:
-        return f"tilelang {version('tilelang')}"
+        found = version("tilelang")
     except PackageNotFoundError:
         found = package_identity("tilelang")
-        return f"tilelang {'none' if found == 'unknown' else found}"
+        found = "none" if found == "unknown" else found
+    return f"tilelang {found}, lowering {LOWERING}" if family is TargetFamily.CUDA else f"tilelang {found}"

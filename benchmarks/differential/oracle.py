@@ -5,6 +5,7 @@ on the block and only that pass runs (order of passes: TileLang 0.1.15, cuda/pip
 """
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import tilelang
@@ -14,7 +15,7 @@ from warpwright.lowering.frontend.storage import Storages
 from warpwright.lowering.frontend.walk import Kernel
 from warpwright.lowering.materialize.annotate import SCHEDULE_KEY, with_schedule
 from warpwright.lowering.materialize.objects import schedule_object
-from warpwright.solver.domain import WarpSchedule
+from warpwright.solver.domain import Fence, RoleBody, ScopeProgram, WarpSchedule
 
 __all__ = ["Oracle"]
 
@@ -69,7 +70,7 @@ class Oracle:
         return module
 
     def _with(self, schedule: WarpSchedule) -> Any:
-        annotation = schedule_object(schedule, self._buffers)
+        annotation = schedule_object(_without_fences(schedule), self._buffers)
 
         def replace(node: Any) -> Any:
             if not isinstance(node, tirx.SBlock) or str(node.name_hint) != "tilelang_root":
@@ -81,6 +82,16 @@ class Oracle:
         return self._function.with_body(
             tirx.stmt_functor.ir_transform(self._function.body, None, replace, ["tirx.SBlock"])
         )
+
+
+def _without_fences(schedule: WarpSchedule) -> WarpSchedule:
+    """What TileLang is asked: a fence is a statement of ours that the prepared kernel does not have."""
+
+    def kept(body: RoleBody) -> RoleBody:
+        return RoleBody(body.role, tuple(entry for entry in body.instructions if not isinstance(entry, Fence)))
+
+    programs = (ScopeProgram(program.scope, tuple(map(kept, program.bodies))) for program in schedule.scopes)
+    return replace(schedule, scopes=tuple(programs))
 
 
 def _kernel_block(function: Any) -> Any:

@@ -7,12 +7,14 @@ stream)`` and ``get_last_error``. Built with a static CUDA runtime it needs noth
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import tilelang
+from tilelang.backend.module import create_backend_context
+from tilelang.engine.lower import device_codegen_without_compile, lower_to_host_device_ir
 from tilelang.jit.adapter.wrapper import TLWrapper
 from tvm import IRModule, ir, tirx, transform
 from tvm.target import Target
 
 from warpwright.lowering.compile.empty_loops import guard_empty_loops
+from warpwright.lowering.compile.proxy_fences import with_proxy_fences
 from warpwright.lowering.compile.result import Argument, Variant
 from warpwright.lowering.compile.unpipelined import unpipelined
 from warpwright.lowering.frontend.placeholders import own_placeholders
@@ -31,6 +33,9 @@ PASS_CONFIGS: dict[Variant, dict[str, Any]] = {
 READS, WRITES = 1, 2
 """Bits of the access mask of ``tl.region``."""
 
+REPAIRED = "proxy_fences_added"
+"""Word of an outcome whose build differs from TileLang's by fences that it lacked."""
+
 ACCESS: dict[int, Literal["in", "out", "inout"]] = {0: "in", READS: "in", WRITES: "out", READS | WRITES: "inout"}
 
 
@@ -38,7 +43,8 @@ ACCESS: dict[int, Literal["in", "out", "inout"]] = {0: "in", READS: "in", WRITES
 class Lowered:
     """One lowered kernel. ``source`` is the device code, ``launcher`` the same with host code around it.
 
-    ``unpipelined``: TileLang refused its software pipelining, and the loops are plain.
+    ``unpipelined``: TileLang refused its software pipelining, and the loops are plain. ``fences_added``: fences between the
+    proxies that TileLang left out and that were put into the code (:mod:`warpwright.lowering.compile.proxy_fences`).
     """
 
     kernel: str
@@ -48,11 +54,22 @@ class Lowered:
     block_threads: int
     dynamic_shared_bytes: int
     unpipelined: bool = False
+    fences_added: int = 0
 
     @property
     def details(self) -> tuple[str, ...]:
         """Words for the outcome."""
-        return ("unpipelined",) if self.unpipelined else ()
+        return (*(("unpipelined",) if self.unpipelined else ()), *((REPAIRED,) if self.fences_added else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """What TileLang makes of a kernel, with our fences in it."""
+
+    device: IRModule
+    host: IRModule
+    source: str
+    fences_added: int
 
 
 def read_ir(text: str) -> tirx.PrimFunc:
@@ -77,41 +94,47 @@ def lower(function: tirx.PrimFunc, arch: str, variant: Variant) -> Lowered:
     function = guard_empty_loops(function)
     plain = False
     try:
-        artifact = _lowered(function, target, config)
+        code = _lowered(function, target, config)
     except Exception:
         # The reference of the check only has to be right: TileLang's pipelining refuses loops that are (a tile filled twice).
         without = unpipelined(function)
         if variant != "unspecialized" or without.same_as(function):
             raise
         function, plain = without, True
-        artifact = _lowered(function, target, config)
-    functions = list(artifact.device_mod.functions.values())
+        code = _lowered(function, target, config)
+    functions = list(code.device.functions.values())
     if len(functions) != 1:
         raise NotApplicable(f"{len(functions)} device functions, not one", code="not-applicable-kernels", place="/ir")
     attributes = functions[0].attrs
     wrapper = TLWrapper(target)
     wrapper.assign_optimized_module(IRModule({_symbol(function): function}))
     wrapper.assign_pass_configs(config)
-    wrapper.assign_host_module(artifact.host_mod)
-    wrapper.assign_device_module(artifact.device_mod)
+    wrapper.assign_host_module(code.host)
+    wrapper.assign_device_module(code.device)
     extent = {str(axis): _integer(size) for axis, size in attributes["thread_extent"].items()}
     x, y, z = (extent.get(f"blockIdx.{axis}", 1) for axis in "xyz")
     return Lowered(
         kernel=str(attributes["global_symbol"]),
-        source=str(artifact.kernel_source),
-        launcher=str(wrapper.wrap(artifact.kernel_source)),
+        source=code.source,
+        launcher=str(wrapper.wrap(code.source)),
         grid=(x, y, z),
         block_threads=extent.get("threadIdx.x", 1) * extent.get("threadIdx.y", 1) * extent.get("threadIdx.z", 1),
         dynamic_shared_bytes=_integer(attributes["dyn_shared_memory_buf"])
         if "dyn_shared_memory_buf" in attributes
         else 0,
         unpipelined=plain,
+        fences_added=code.fences_added,
     )
 
 
-def _lowered(function: tirx.PrimFunc, target: Target, config: dict[str, Any]) -> Any:
+def _lowered(function: tirx.PrimFunc, target: Target, config: dict[str, Any]) -> _Code:
+    """The steps of ``tilelang.lower`` (0.1.15 wheel, ``engine/lower.py:146-186``) with one of ours before the code is written."""
     with transform.PassContext(opt_level=3, config=config), target:
-        return tilelang.lower(function, target=target)
+        context = create_backend_context(target, None, "auto")
+        host, device, *_ = lower_to_host_device_ir(function, context)
+        fenced = with_proxy_fences(device)
+        source = device_codegen_without_compile(fenced.module, context).inspect_source()
+    return _Code(fenced.module, host, str(source), fenced.added)
 
 
 def arguments(function: tirx.PrimFunc) -> tuple[Argument, ...]:

@@ -110,6 +110,8 @@ class CompiledKernel:
     """Registers a thread that the build was limited to, after the assembler could not allocate at the kernel's own limit."""
     first_failure: str = ""
     """What the first build said, where this is the second one."""
+    fences_added: int = 0
+    """Fences between the proxies that TileLang's code lacked and the build put in: its own source alone is not this kernel."""
 
 
 _ADAPTER: TypeAdapter[CompiledKernel] = TypeAdapter(CompiledKernel)

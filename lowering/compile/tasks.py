@@ -65,6 +65,7 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
         "source_digest": digest_text(lowered.source),
         "launcher_digest": digest_text(lowered.launcher),
         "arguments": parameters,
+        "fences_added": lowered.fences_added,
     }
     plan = load(WarpSchedule, payload["schedule"]) if payload.get("schedule") else None
     if toolchain is None:

@@ -16,11 +16,11 @@ from warpwright.lowering.compile.result import PtxasReport
 from warpwright.lowering.outcome import Outcome, OutcomeKind
 from warpwright.solver.domain.errors import WarpwrightError
 
-__all__ = ["CudaToolchain", "ToolchainMissing", "find_cuda", "tilelang_root", "versions"]
+__all__ = ["LOWERING", "CudaToolchain", "ToolchainMissing", "find_cuda", "tilelang_root", "versions"]
 
 OVERRIDE = "WARPWRIGHT_NVCC"
 
-LOWERING = "3"
+LOWERING = "4"
 """Of what we do to a kernel around TileLang: another number when the same schedule gives another binary than before."""
 
 

@@ -1,7 +1,7 @@
 """The one walk over a kernel's statements. Runs in child processes only: it reads TVM objects.
 
 The frontend makes operations from it, materialize writes ids into it; both see the same statements in the same order with
-the same ids. The tree keeps every statement of the source, so that it can be put together again exactly.
+the same ids. The tree keeps every statement of the source but fences between the proxies, so that it can be put together again.
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,7 @@ __all__ = ["Kernel", "is_kernel_block", "leaves", "walk_kernel"]
 
 tirx = tvm.tirx
 OP_ID = "tl.ws_op_id"
+FENCE = "tl.fence_proxy_async"
 PIPELINE_DEPTH = "tl.ws_pipeline_depth"
 DEFAULT_THREADS = 128
 """Threads of a ``T.Kernel`` without ``threads=`` on a device with threads (``tilelang.transform.DEFAULT_SIMT_THREADS``)."""
@@ -140,7 +141,25 @@ def _constant(value: Any) -> int | None:
 
 
 def _nodes(stmt: Any, *, top: bool) -> list[Node]:
-    return [_node(part, top=top) for part in statements_of(stmt)]
+    return [_node(part, top=top) for part in statements_of(stmt) if not _is_fence(part)]
+
+
+def _is_fence(stmt: Any) -> bool:
+    """Whether a statement is nothing but a fence between the proxies, alone or under an id or a condition.
+
+    Schedules bring their own (:mod:`warpwright.lowering.materialize.fences`), so those of the source are left out of the tree.
+    """
+    if isinstance(stmt, tirx.AttrStmt) and str(stmt.attr_key) == OP_ID:
+        return _is_fence(stmt.body)
+    if isinstance(stmt, tirx.IfThenElse) and stmt.else_case is None:
+        return _is_fence(stmt.then_case)
+    parts = statements_of(stmt)
+    names = [str(getattr(part.value.op, "name", "")) if _is_call(part) else "" for part in parts]
+    return FENCE in names and all(name in (FENCE, "tirx.address_of") for name in names)
+
+
+def _is_call(stmt: Any) -> bool:
+    return isinstance(stmt, tirx.Evaluate) and isinstance(stmt.value, tirx.Call)
 
 
 def _node(stmt: Any, *, top: bool) -> Node:

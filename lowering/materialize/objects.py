@@ -4,7 +4,7 @@ from typing import Any
 
 import tilelang.language as T  # the field's own name for it
 
-from warpwright.solver.domain import ROOT, Instruction, OpRef, SyncKind, WarpSchedule
+from warpwright.solver.domain import ROOT, Fence, GraphError, Instruction, OpRef, SyncKind, WarpSchedule
 
 __all__ = ["schedule_object"]
 
@@ -17,7 +17,10 @@ _SYNCS = {
 
 
 def schedule_object(schedule: WarpSchedule, buffers: dict[str, Any]) -> Any:
-    """``T.WSSchedule`` of a schedule; ``buffers`` maps storage names to the block's TVM buffers."""
+    """``T.WSSchedule`` of a schedule whose fences are statements (:mod:`warpwright.lowering.materialize.fences`).
+
+    ``buffers`` maps storage names to the block's TVM buffers.
+    """
     return T.WSSchedule(
         num_warps=schedule.num_warps,
         roles=[
@@ -38,4 +41,6 @@ def schedule_object(schedule: WarpSchedule, buffers: dict[str, Any]) -> Any:
 def _instruction(instruction: Instruction) -> Any:
     if isinstance(instruction, OpRef):
         return T.WSOpRef(instruction.id)
+    if isinstance(instruction, Fence):
+        raise GraphError("TileLang's schedules hold no fence", code="schedule-fence", place=instruction.pipeline)
     return _SYNCS[instruction.sync](instruction.pipeline, stage=instruction.stage)

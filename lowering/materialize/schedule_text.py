@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from warpwright.solver.domain import ROOT, Instruction, OpRef, ScopeProgram, WarpSchedule
+from warpwright.solver.domain import ROOT, Fence, GraphError, Instruction, OpRef, ScopeProgram, WarpSchedule
 
 __all__ = ["schedule_lines"]
 
@@ -49,5 +49,7 @@ def _scope(program: ScopeProgram) -> list[str]:
 def _instruction(item: Instruction) -> str:
     if isinstance(item, OpRef):
         return f'"{item.id}"'
+    if isinstance(item, Fence):
+        raise GraphError("TileLang's schedules hold no fence", code="schedule-fence", place=item.pipeline)
     stage = f", stage={item.stage}" if item.stage else ""
     return f'T.WSSync.{item.sync.value}("{item.pipeline}"{stage})'

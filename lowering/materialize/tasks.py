@@ -12,6 +12,7 @@ from warpwright.lowering.frontend.storage import Storages
 from warpwright.lowering.frontend.tasks import load_function
 from warpwright.lowering.frontend.walk import Kernel, walk_kernel
 from warpwright.lowering.materialize.annotate import with_schedule
+from warpwright.lowering.materialize.fences import with_fence_statements
 from warpwright.lowering.materialize.objects import schedule_object
 from warpwright.lowering.materialize.references import check_references
 from warpwright.lowering.materialize.source import kernel_source
@@ -31,6 +32,7 @@ def warp(payload: dict[str, Any]) -> dict[str, Any]:
     kernel = _kernel(payload)
     buffers = Storages(kernel).tvm_buffers()
     check_references(kernel, buffers, schedule)
+    schedule = with_fence_statements(kernel, buffers, schedule)
     function = with_schedule(kernel, schedule_object(schedule, buffers))
     return {"ir": tvm.ir.save_json(function), **_source(kernel, schedule)}
 

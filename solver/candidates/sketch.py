@@ -49,7 +49,9 @@ def sketch(space: Space, structure: Structure, problem: WarpProblem) -> WarpSche
         if len(channels[0].hand_offs) > 1:
             values[pipeline.name] = together(channels)
     num_warps = -(-roles[-1].warps_hi // 4) * 4
-    return assemble(space.graph, roles, placed.placement, pipelines, producers, num_warps, homes, values)
+    return assemble(
+        space.graph, roles, placed.placement, pipelines, producers, num_warps, homes, values, wgmma=problem.device.wgmma
+    )
 
 
 def _groups(channels: tuple[Channel, ...], structure: Structure) -> list[list[Channel]]:

@@ -44,6 +44,8 @@ class DeviceFacts:
     tensor_lanes: int
     tensor_minimum_columns: int
     barrier_latency_cycles: int
+    proxy_fence_cycles: int
+    """From the last generic read of shared memory to the end of ``fence.proxy.async``: until the reads have been performed."""
     load_latency_cycles: int
     """Idle TMA latency from issue to the first bytes' arrival."""
     load_latency_percent: int
@@ -95,6 +97,9 @@ def read_facts(profile: HardwareProfile) -> DeviceFacts:
         tensor_lanes=optional("tensor_memory.lanes", "lanes", 0),
         tensor_minimum_columns=optional("tensor_memory.minimum_columns", "columns", 32),
         barrier_latency_cycles=cycles("mbarrier.latency"),
+        proxy_fence_cycles=cycles(
+            "fence.proxy_async" if profile.has("fence.proxy_async") else "shared.round_trip_latency"
+        ),
         load_latency_cycles=cycles("tma.latency"),
         load_latency_percent=math.ceil(factor * 100),
     )

@@ -10,6 +10,7 @@ __all__ = [
     "BufferSchedule",
     "BufferVersions",
     "ChosenBy",
+    "Fence",
     "Instruction",
     "LoopSchedule",
     "OpRef",
@@ -76,7 +77,20 @@ class Sync:
     kind: Literal["sync"] = "sync"
 
 
-Instruction = OpRef | Sync
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """``fence.proxy.async.shared::cta`` inside a consumer's span of a pipeline, at the span's stage.
+
+    What the role's threads did to shared memory by ordinary loads and stores comes before what the asynchronous proxy (bulk
+    copies, products by descriptors) does to it once it was told. ``T.WSSchedule`` has no such entry: it is materialised as a
+    statement of its own.
+    """
+
+    pipeline: str
+    kind: Literal["fence"] = "fence"
+
+
+Instruction = OpRef | Sync | Fence
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Assembles a warp schedule in source order from its free choices: roles, placement, pipelines.
 
 This is what TileLang's own schedulers emit: every operation in source order, stage 0 throughout, each pipeline opened just
-before its first use in a body and closed just after its last one (0.1.15 wheel, role_based_scheduler.cc:813-896).
+before its first use in a body and closed just after its last one (0.1.15 wheel, role_based_scheduler.cc:813-896). The fences
+between proxies are ours: our builds of the compiler's choices get them too.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -21,6 +22,7 @@ from warpwright.solver.domain import (
 )
 from warpwright.solver.warp.buffer_channels import HandOff
 from warpwright.solver.warp.instruction_order import free_after
+from warpwright.solver.warp.proxies import with_fences
 
 __all__ = ["assemble", "items_touching", "ops_below"]
 
@@ -47,12 +49,14 @@ def assemble(
     num_warps: int,
     homes: Mapping[str, str] | None = None,
     values: Mapping[str, Sequence[HandOff]] | None = None,
+    *,
+    wgmma: bool,
 ) -> WarpSchedule:
     """A schedule in source order.
 
     ``placement`` gives each operation's roles, ``producers`` each pipeline's producing role, ``homes`` its scope; without
     one it is the scope that holds the operations which fill it. ``values`` are the hand-offs of pipelines with several an
-    iteration, each a span of its own.
+    iteration, each a span of its own. ``wgmma``: the device has warpgroup products, whose reads need no fence.
 
     Raises:
         GraphError: a name that the graph does not hold.
@@ -87,7 +91,8 @@ def assemble(
             inside = [(p, values[p.name]) if values and p.name in values else (p, ()) for p in mine]
             bodies.append(RoleBody(role.name, _body(graph, scope, items, placed, inside, producers, role.name, inner)))
         programs.append(ScopeProgram(scope, tuple(bodies)))
-    return WarpSchedule(num_warps, tuple(roles), tuple(pipelines), tuple(programs))
+    schedule = WarpSchedule(num_warps, tuple(roles), tuple(pipelines), tuple(programs))
+    return with_fences(graph, schedule, wgmma=wgmma)
 
 
 def _body(

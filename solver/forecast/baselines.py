@@ -37,9 +37,10 @@ def baseline_schedule(graph: KernelGraph, profile: HardwareProfile, kind: Baseli
     pipelined = any(scope.num_stages >= 1 for scope in graph.scopes if any(op.scope == scope.id for op in loads))
     if kind == "unspecialized" or not profile.flag("features.tma") or not loads:
         return None
+    wgmma = profile.flag("features.wgmma")
     if kind == "default":
-        return _default(graph) if pipelined else None
-    return _role_based(graph, machine(profile)) if graph.threads % 128 == 0 else None
+        return _default(graph, wgmma=wgmma) if pipelined else None
+    return _role_based(graph, machine(profile), wgmma=wgmma) if graph.threads % 128 == 0 else None
 
 
 def forecast_baseline(graph: KernelGraph, profile: HardwareProfile, kind: BaselineKind) -> Simulation:
@@ -115,7 +116,7 @@ def _with_binds(graph: KernelGraph, placement: dict[str, tuple[str, ...]]) -> di
     return placement | {bind: tuple(role for role in order if role in roles) for bind, roles in needed.items() if roles}
 
 
-def _default(graph: KernelGraph) -> WarpSchedule:
+def _default(graph: KernelGraph, *, wgmma: bool) -> WarpSchedule:
     consumers = graph.threads // 32
     registers = DEFAULT_CONSUMER_REGISTERS.get(consumers // 4, 0)
     roles = [
@@ -137,10 +138,11 @@ def _default(graph: KernelGraph) -> WarpSchedule:
         Pipeline("_".join(n.lower() for n in names), tuple(names), versions[names[0]] if scope != ROOT else 1)
         for (scope, _), names in groups.items()
     ]
-    return assemble(graph, roles, placement, pipelines, {p.name: "load" for p in pipelines}, 4 + consumers)
+    producers = {p.name: "load" for p in pipelines}
+    return assemble(graph, roles, placement, pipelines, producers, 4 + consumers, wgmma=wgmma)
 
 
-def _role_based(graph: KernelGraph, device: Machine) -> WarpSchedule:
+def _role_based(graph: KernelGraph, device: Machine, *, wgmma: bool) -> WarpSchedule:
     consumers = graph.threads // 32
     stores = any(op.kind is OpKind.TMA_STORE for op in graph.ops)
     names = ["consumer", "load", *(["store"] if stores else [])]
@@ -174,4 +176,4 @@ def _role_based(graph: KernelGraph, device: Machine) -> WarpSchedule:
         name = buffer.name.lower()
         pipelines.append(Pipeline(name, (buffer.name,), versions.get(buffer.name, 1)))
         producers[name] = writers.pop()
-    return assemble(graph, roles, placement, pipelines, producers, num_warps)
+    return assemble(graph, roles, placement, pipelines, producers, num_warps, wgmma=wgmma)

@@ -124,6 +124,13 @@ class Costs:
             self._jobs[key] = Job("arrive", (("shared", cycles),))
         return self._jobs[key]
 
+    def fence(self) -> Job:
+        """A fence between the proxies: the stream waits until its reads of shared memory have been performed."""
+        key = ("fence", 0, 0, 0.0, 0)
+        if key not in self._jobs:
+            self._jobs[key] = Job("fence", (), floor=self.machine.fence_cycles)
+        return self._jobs[key]
+
     def of(self, op: Op, streams: int, warps: int, miss: float, spilled: int) -> Job:
         """The job of any operation for one of ``streams`` equal streams."""
         key = (op.id, streams, warps, miss, spilled)

@@ -56,6 +56,8 @@ class Machine:
     """Cycles of shared memory for the arrival of one thread at an mbarrier: arrivals are atomics on one word."""
     phase: float
     """Where warpgroups that share the tensor core stand between taking turns (0) and running side by side (1)."""
+    fence_cycles: float
+    """``fence.proxy.async`` behind reads of shared memory, one round trip of it where nothing was measured."""
     sync_cycles: float
     """A block-wide or role-wide thread barrier, from the last arrival on."""
     block_cycles: float
@@ -135,6 +137,7 @@ def machine(profile: HardwareProfile) -> Machine:
         stream_ratio=known("model.stream_ratio", "ratio", 1.0),
         arrive_cycles=known("model.arrive_cycles", "cycles", 0.0),
         phase=known("model.phase", "ratio", 0.0),
+        fence_cycles=known("fence.proxy_async", "cycles", known("shared.round_trip_latency", "cycles", 0.0)),
         sync_cycles=known("model.sync_cycles", "cycles", known("barriers.named_latency", "cycles", 0.0)),
         block_cycles=known("model.block_cycles", "cycles", 0.0),
         base_registers=int(known("model.base_registers", "registers", 40)),

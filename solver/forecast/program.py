@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from warpwright.solver.device.wgmma import WARPGROUP, partition
 from warpwright.solver.domain import (
     ROOT,
+    Fence,
     KernelGraph,
     Memory,
     Op,
@@ -22,6 +23,7 @@ from warpwright.solver.domain import (
     SyncKind,
     WarpSchedule,
 )
+from warpwright.solver.domain import Instruction as Entry
 from warpwright.solver.forecast.costs import Costs
 from warpwright.solver.forecast.events import (
     Arrive,
@@ -48,13 +50,13 @@ PRODUCTS = "products"
 PARALLEL_KINDS = (OpKind.GEMM, OpKind.COPY, OpKind.FILL, OpKind.REDUCE, OpKind.PARALLEL, OpKind.ASYNC_LOAD)
 
 
-def stages_of(schedule: WarpSchedule, graph: KernelGraph, scope: str, role: str) -> list[tuple[OpRef | Sync, int]]:
+def stages_of(schedule: WarpSchedule, graph: KernelGraph, scope: str, role: str) -> list[tuple[Entry, int]]:
     """The role's entries of a scope with their delta: their stage minus the body's smallest (rule of MWS:1863-1936)."""
     body = schedule.program(scope).body(role)
     pipelines = {name: pipeline.name for pipeline in schedule.pipelines for name in pipeline.buffers}
     lowest = min((entry.stage for entry in body if isinstance(entry, Sync)), default=0)
     open_stages: dict[str, int] = {}
-    result: list[tuple[OpRef | Sync, int]] = []
+    result: list[tuple[Entry, int]] = []
     for entry in body:
         if isinstance(entry, Sync):
             if entry.sync in (SyncKind.PRODUCER_ACQUIRE, SyncKind.CONSUMER_WAIT):
@@ -63,7 +65,10 @@ def stages_of(schedule: WarpSchedule, graph: KernelGraph, scope: str, role: str)
                 open_stages.pop(entry.pipeline, None)
             result.append((entry, entry.stage - lowest))
             continue
-        touched = {pipelines[name] for name in _buffers(graph, entry.id) if name in pipelines}
+        if isinstance(entry, Fence):
+            touched = {entry.pipeline}
+        else:
+            touched = {pipelines[name] for name in _buffers(graph, entry.id) if name in pipelines}
         found = [open_stages[name] for name in sorted(touched) if name in open_stages]
         result.append((entry, found[0] - lowest if found else 0))
     return result
@@ -159,6 +164,8 @@ class Program:
                     continue
                 if isinstance(entry, Sync):
                     yield from self._sync(entry, role, counts)
+                elif isinstance(entry, Fence):
+                    yield Run(self.costs.fence())
                 elif entry.id in self._by_id:
                     yield from self._op(self._by_id[entry.id], role, streams)
                 else:

@@ -166,6 +166,7 @@ _CUDA = [
         barriers.named_latency | cycles | last arrive at a named barrier to the others going on
         shared.round_trip_latency | cycles | registers to shared memory and back to another warp's registers
         shared.round_trip_cycles_per_kib | cycles | what each KiB adds to that round trip
+        fence.proxy_async | cycles | fence.proxy.async.shared::cta behind reads of shared memory; their round trip when left out
         tma.load_latency_factor | ratio | loads are planned at this multiple of their idle latency; 2 when left out
         l2.persisting_bytes | bytes | largest share of L2 that may be set aside
         tensor_core.fp4_macs_per_cycle | MACs/cycle | dense fp4 multiply-adds of one SM

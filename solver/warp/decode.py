@@ -19,6 +19,7 @@ from warpwright.solver.engines.model import Literal
 from warpwright.solver.warp.buffer_channels import together
 from warpwright.solver.warp.encoding import Encoding
 from warpwright.solver.warp.instruction_order import wait_behind
+from warpwright.solver.warp.proxies import with_fences
 
 __all__ = ["decode"]
 
@@ -27,7 +28,8 @@ def decode(enc: Encoding, values: Sequence[int]) -> WarpSchedule:
     """The schedule of an assignment.
 
     An acquire stands right before the first item that fills the pipeline's buffers, a commit right after the last one, a
-    wait and a release likewise around the items that use them; one pair for each value of an iteration.
+    wait and a release likewise around the items that use them; one pair for each value of an iteration. Fences between the
+    proxies stand right before the releases that need them.
     """
     pipelines = _pipelines(enc, values)
     scopes = [ROOT, *(scope.id for scope in enc.problem.graph.scopes if scope.id != ROOT)]
@@ -50,7 +52,8 @@ def decode(enc: Encoding, values: Sequence[int]) -> WarpSchedule:
         for role in enc.structure.roles
     )
     groups = next(n for n, literal in enc.groups.items() if truth(literal, values))
-    return WarpSchedule(WARPGROUP * groups, roles, tuple(p for p, _ in pipelines), tuple(programs))
+    schedule = WarpSchedule(WARPGROUP * groups, roles, tuple(p for p, _ in pipelines), tuple(programs))
+    return with_fences(enc.problem.graph, schedule, wgmma=enc.problem.device.wgmma)
 
 
 def truth(literal: Literal, values: Sequence[int]) -> bool:

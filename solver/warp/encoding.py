@@ -15,7 +15,7 @@ from warpwright.solver.warp.buffer_channels import Channel, HandOff, together
 from warpwright.solver.warp.costs import NOMINAL_TRIPS, arrival_cycles, skew_cycles, stream_cycles
 from warpwright.solver.warp.instruction_order import free_after
 from warpwright.solver.warp.problem import CONSUMER, LOAD, MMA, WarpProblem
-from warpwright.solver.warp.structure import Structure, structure_of
+from warpwright.solver.warp.structure import Structure, release_is_fenced, structure_of
 
 __all__ = ["Encoding", "Key", "declare", "default_warps", "largest_depth", "legal_stages", "works_with_threads"]
 
@@ -334,7 +334,9 @@ def _declare_times(enc: Encoding, scope: Scope, least: int) -> None:
 
 def longest_iteration(problem: WarpProblem, structure: Structure, scope: Scope) -> int:
     """Cycles of one iteration with nothing overlapped at all: an interval that every legal schedule can reach."""
+    fenced = [c for c in structure.channels if c.scope == scope.id and release_is_fenced(problem, c)]
     total = 8 * problem.device.barrier_latency_cycles
+    total += sum(len(channel.hand_offs) for channel in fenced) * problem.device.proxy_fence_cycles
     for role in structure.roles:
         narrow = 1 if role != CONSUMER else WARPGROUP
         for item in structure.body(scope.id, role):

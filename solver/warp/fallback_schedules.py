@@ -22,6 +22,7 @@ from warpwright.solver.domain.schedule import (
 from warpwright.solver.warp.buffer_channels import Channel, together
 from warpwright.solver.warp.encoding import default_warps
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
+from warpwright.solver.warp.proxies import with_fences
 from warpwright.solver.warp.structure import Structure, structure_of
 
 __all__ = ["baselines", "simple_schedule"]
@@ -77,7 +78,8 @@ def simple_schedule(
         if bodies:
             programs.append(ScopeProgram(scope, bodies))
     num_warps = -(-max(ahead, 1) // WARPGROUP) * WARPGROUP
-    return WarpSchedule(num_warps, tuple(roles), tuple(pipeline for pipeline, _ in pipelines), tuple(programs))
+    schedule = WarpSchedule(num_warps, tuple(roles), tuple(pipeline for pipeline, _ in pipelines), tuple(programs))
+    return with_fences(problem.graph, schedule, wgmma=problem.device.wgmma)
 
 
 def _body(structure: Structure, pipelines: Sequence[Protected], scope: str, role: str) -> tuple[Instruction, ...]:

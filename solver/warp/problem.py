@@ -19,7 +19,7 @@ from warpwright.solver.domain.profile import HardwareProfile
 
 __all__ = ["CONSTRAINT_SET", "CONSUMER", "LOAD", "MMA", "ROLES", "STORE", "WarpProblem", "close_problem"]
 
-CONSTRAINT_SET = "cuda-warp/3"
+CONSTRAINT_SET = "cuda-warp/4"
 """Version of the whole set of families. It changes whenever a family accepts or refuses another schedule than before."""
 
 CONSUMER, LOAD, MMA, STORE = "consumer", "load", "mma", "store"

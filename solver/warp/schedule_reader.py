@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from warpwright.solver.domain.kernel import ROOT, Op
-from warpwright.solver.domain.schedule import OpRef, Pipeline, Role, Sync, SyncKind, WarpSchedule
+from warpwright.solver.domain.schedule import Fence, Instruction, OpRef, Pipeline, Role, Sync, SyncKind, WarpSchedule
 from warpwright.solver.warp.buffer_channels import path_to
 from warpwright.solver.warp.plain_copies import LOADS, plain_copy
 from warpwright.solver.warp.problem import WarpProblem
+from warpwright.solver.warp.proxies import fences_release
 
 __all__ = ["Entry", "Reading", "Span"]
 
@@ -25,12 +26,12 @@ class Entry:
     """One instruction of a role's body: its place in the list and its stage relative to the body's smallest."""
 
     position: int
-    instruction: OpRef | Sync
+    instruction: Instruction
     delta: int
 
     @property
     def item(self) -> str:
-        """Id of the operation or child scope; empty for a synchronisation."""
+        """Id of the operation or child scope; empty for a synchronisation or a fence."""
         return self.instruction.id if isinstance(self.instruction, OpRef) else ""
 
 
@@ -53,7 +54,7 @@ class Reading:
         self.schedule = schedule
         self.roles: dict[str, Role] = {role.name: role for role in schedule.roles}
         self.pipelines: dict[str, Pipeline] = {pipeline.name: pipeline for pipeline in schedule.pipelines}
-        self.bodies: dict[tuple[str, str], tuple[OpRef | Sync, ...]] = {
+        self.bodies: dict[tuple[str, str], tuple[Instruction, ...]] = {
             (program.scope, body.role): body.instructions for program in schedule.scopes for body in program.bodies
         }
 
@@ -149,7 +150,7 @@ class Reading:
         return tuple(sorted(found, key=lambda span: span.opened))
 
     def entries(self, scope: str, role: str) -> tuple[Entry, ...]:
-        """The body with each entry's delta: synchronisations by their stage, items by the open spans they touch.
+        """The body with each entry's delta: synchronisations by their stage, items and fences by the open spans they touch.
 
         The rule of TileLang 0.1.15 (MWS:1863-1936): an item that touches no open pipeline runs at delta 0. Where an item
         touches spans of several stages, the first counts; the body-order family reports it.
@@ -162,7 +163,11 @@ class Reading:
             if isinstance(instruction, Sync):
                 made.append(Entry(position, instruction, instruction.stage - least))
                 continue
-            stages = [span.stage for span in self.spans_around(scope, role, position, instruction.id, spans)]
+            if isinstance(instruction, Fence):
+                around = self.around(position, instruction.pipeline, spans)
+            else:
+                around = self.spans_around(scope, role, position, instruction.id, spans)
+            stages = [span.stage for span in around]
             made.append(Entry(position, instruction, (stages[0] - least) if stages else 0))
         return tuple(made)
 
@@ -177,6 +182,22 @@ class Reading:
             if span.opened < position < span.close and touched & set(self.buffers_of(span.pipeline))
         )
 
+    @staticmethod
+    def around(position: int, pipeline: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+        """The span of a pipeline that is open at a position, if there is one."""
+        return tuple(span for span in spans if span.pipeline == pipeline and span.opened < position < span.close)
+
+    def fences_release(self, pipeline: str, producer: str, consumer: str) -> bool:
+        """Whether the consumer's releases of a pipeline come behind a fence (:mod:`warpwright.solver.warp.proxies`)."""
+        scope = self.scope_of.get(pipeline, "")
+        body = self.bodies.get((scope, consumer), ())
+        spans = [span for span in self.spans(scope, consumer) if span.pipeline == pipeline]
+        inside = [e.id for s in spans for e in body[s.opened + 1 : s.close] if isinstance(e, OpRef)]
+        fills = [op for op in self.problem.graph.ops if producer in self.placement.get(op.id, ())]
+        uses = [op for item in inside for op in self._ops_of(item, consumer)]
+        wgmma = self.problem.device.wgmma
+        return any(fences_release(buffer, fills, uses, wgmma=wgmma) for buffer in self.buffers_of(pipeline))
+
     def buffers_of(self, pipeline: str) -> tuple[str, ...]:
         """Buffers of a pipeline, none when it is unknown."""
         return self.pipelines[pipeline].buffers if pipeline in self.pipelines else ()
@@ -189,7 +210,7 @@ class Reading:
         """Every operation a role runs and every loop it enters, in emission order; a loop stands before what is in it."""
         ordered: list[str] = []
         for instruction in self.bodies.get((scope, role), ()):
-            if isinstance(instruction, Sync):
+            if not isinstance(instruction, OpRef):
                 continue
             if instruction.id in self.problem.scopes:
                 ordered += [instruction.id, *self.items(role, instruction.id)]

@@ -13,13 +13,14 @@ from itertools import pairwise
 
 from warpwright.solver.domain.kernel import Op
 from warpwright.solver.domain.verdict import Conflict
-from warpwright.solver.warp.buffer_channels import Channel, channels_of
+from warpwright.solver.warp.buffer_channels import Channel, channels_of, item_in, path_to
 from warpwright.solver.warp.instruction_order import free_after
 from warpwright.solver.warp.plain_copies import LOADS, loads_that_stay, plain_copy
 from warpwright.solver.warp.problem import ROLES, WarpProblem
+from warpwright.solver.warp.proxies import fences_release
 from warpwright.solver.warp.role_placement import place
 
-__all__ = ["Structure", "structure_of"]
+__all__ = ["Structure", "release_is_fenced", "structure_of"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,20 @@ class _Keyed:
 def structure_of(problem: WarpProblem) -> Structure:
     """The structure of a problem under its pins; computed once a problem."""
     return _cached(problem.digest, _Keyed(problem))
+
+
+def release_is_fenced(problem: WarpProblem, channel: Channel) -> bool:
+    """Whether the channel's consumer fences before it gives a slot back (:mod:`warpwright.solver.warp.proxies`)."""
+    placement = structure_of(problem).placement
+    fills = [op for op in problem.graph.ops if channel.producer in placement[op.id]]
+    uses = [
+        op
+        for op in problem.graph.ops
+        if channel.consumer in placement[op.id]
+        and channel.scope in path_to(problem, op.scope)
+        and item_in(problem, channel.scope, op) in channel.reads
+    ]
+    return fences_release(channel.buffer, fills, uses, wgmma=problem.device.wgmma)
 
 
 def _structure(problem: WarpProblem, placement: dict[str, tuple[str, ...]], conflicts: list[Conflict]) -> Structure:

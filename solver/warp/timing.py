@@ -208,6 +208,8 @@ def _ring_edges(
                 late = _child(reading, entry.item, known) if op is None else arrival_cycles(reading.problem, op, warps)
                 wait = (consumer, used.opened)
                 found.append(Edge((producer, entry.position), wait, late + filled_late + latency, 0))
+        if reading.fences_release(pipeline, producer, consumer):
+            freed_late += reading.problem.device.proxy_fence_cycles
         release = (consumer, used.close)
         iterations, again = divmod(n + depth, len(filling))
         refill = (producer, filling[again][1].opened)

@@ -8,7 +8,7 @@ from warpwright.solver.device.wgmma import WARPGROUP
 from warpwright.solver.domain.kernel import KernelGraph
 from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.profile import HardwareProfile
-from warpwright.solver.domain.schedule import WarpSchedule
+from warpwright.solver.domain.schedule import Sync, WarpSchedule
 from warpwright.solver.domain.verdict import Bound, Certificate, Violation
 from warpwright.solver.warp.bounds import lower_bounds
 from warpwright.solver.warp.families import FAMILIES, STRUCTURAL
@@ -89,8 +89,7 @@ def expected(problem: WarpProblem, schedule: WarpSchedule) -> dict[str, object]:
     """What a true certificate of this schedule says."""
     reading = Reading(problem, schedule)
     times = loop_times(reading)
-    entries = sum(len(body) for body in reading.bodies.values())
-    items = sum(1 for body in reading.bodies.values() for instruction in body if instruction.kind == "op")
+    entries = [instruction for body in reading.bodies.values() for instruction in body]
     return {
         "profile_digest": problem.profile_digest,
         "problem_digest": problem.digest,
@@ -98,7 +97,7 @@ def expected(problem: WarpProblem, schedule: WarpSchedule) -> dict[str, object]:
         "initiation_interval_cycles": times[0].interval if times else None,
         "schedule_length_cycles": times[0].length if times else 0,
         "on_chip_bytes": sum(amount for _, amount in holders(reading)),
-        "synchronisations": entries - items,
+        "synchronisations": sum(isinstance(entry, Sync) for entry in entries),
     }
 
 

@@ -72,7 +72,7 @@ class LockSource:
             self._stamp = stamp
         for number, ir in enumerate(variants):
             if (entry := self._known.get((ir_hash(ir), profile.digest))) is not None:
-                check_toolchain(entry)
+                check_toolchain(entry, profile.family)
                 return Choice(entry.kind, entry.schedule, str(self._path), number)
         return None
 

@@ -18,9 +18,9 @@ from warpwright.kernel_file import KernelFile, KernelVariant, read_kernel_file
 from warpwright.legality import violations_of
 from warpwright.lock.document import LockEntry, read_lock
 from warpwright.lock.exclusive import alone_in
-from warpwright.solver.domain import HardwareProfile, WarpSchedule, digest_text, documents
+from warpwright.solver.domain import HardwareProfile, TargetFamily, WarpSchedule, digest_text, documents
 from warpwright.solver.profiles import load_profile
-from warpwright.toolchains import tilelang_version
+from warpwright.toolchains import toolchain_of
 from warpwright.tuning.children import ChildPool, Limits, Returned
 
 __all__ = ["BuiltKernel", "build_locked", "check_entry", "check_toolchain", "folder_names"]
@@ -125,8 +125,8 @@ def check_entry(
     Raises:
         LockError: ``lock-toolchain``, ``lock-profile``, ``lock-variant``, ``lock-ir`` or ``lock-illegal``.
     """
-    check_toolchain(entry)
     profile = load_profile(str(base / entry.profile_file) if entry.profile_file is not None else entry.profile)
+    check_toolchain(entry, profile.family)
     if profile.digest != entry.profile_digest:
         raise _differs(entry, f"the numbers of profile {entry.profile!r} have changed", "lock-profile")
     kernel = read_kernel_file(base / entry.file, function=entry.function, settings=entry.settings, pool=pool)
@@ -142,14 +142,14 @@ def check_entry(
     return kernel, variant, profile
 
 
-def check_toolchain(entry: LockEntry) -> None:
-    """Refuses an entry that was locked with another TileLang: the same schedule may give another kernel there.
+def check_toolchain(entry: LockEntry, family: TargetFamily) -> None:
+    """Refuses an entry that was locked with another TileLang or lowering: the same schedule may give another kernel there.
 
     Raises:
         LockError: ``lock-toolchain``.
     """
-    if entry.toolchain != tilelang_version():
-        raise _differs(entry, f"locked with {entry.toolchain}, but {tilelang_version()} is installed", "lock-toolchain")
+    if entry.toolchain != (here := toolchain_of(family)):
+        raise _differs(entry, f"locked with {entry.toolchain}, but {here} is installed", "lock-toolchain")
 
 
 def _differs(entry: LockEntry, what: str, code: str) -> LockError:

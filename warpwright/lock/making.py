@@ -12,7 +12,7 @@ from warpwright.kernel_file import KernelFile
 from warpwright.lock.document import LockEntry
 from warpwright.result import Result
 from warpwright.solver.domain import HardwareProfile, digest_bytes
-from warpwright.toolchains import tilelang_version
+from warpwright.toolchains import toolchain_of
 
 __all__ = ["entry_of"]
 
@@ -56,7 +56,7 @@ def entry_of(
         schedule=best.schedule,
         certificate=best.certificate,
         source_digest=digest_bytes(source) if source else "",
-        toolchain=tilelang_version(),
+        toolchain=toolchain_of(profile.family),
         note=result.note,
         time_ns=best.measured_ns if best.measured_ns is not None else best.forecast_ns,
         build_options=result.build_options,

@@ -9,6 +9,7 @@ from warpwright.solver.domain import (
     BufferVersions,
     Certificate,
     DocumentError,
+    Fence,
     Instruction,
     OpRef,
     Pipeline,
@@ -68,4 +69,6 @@ def certificate_of(document: Mapping[str, Any] | None) -> Certificate | None:
 def _step(step: Instruction) -> str:
     if isinstance(step, OpRef):
         return step.id
+    if isinstance(step, Fence):
+        return f"fence {step.pipeline}"
     return f"{step.sync.value.replace('_', ' ')} {step.pipeline}" + (f" @{step.stage}" if step.stage else "")

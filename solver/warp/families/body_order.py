@@ -205,6 +205,8 @@ def _check_stages(reading: Reading, scope: str, role: str, entries: tuple[Entry,
             else:
                 opened[sync.pipeline] = sync
             continue
+        if not entry.item:
+            continue
         around = reading.spans_around(scope, role, entry.position, entry.item)
         if len({span.stage for span in around}) > 1:
             names = " and ".join(span.pipeline for span in around)

@@ -17,7 +17,7 @@ from warpwright.solver.warp.encoding import Encoding, default_warps
 from warpwright.solver.warp.instruction_order import wait_behind
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.structure import structure_of
+from warpwright.solver.warp.structure import release_is_fenced, structure_of
 from warpwright.solver.warp.timing import iteration_limit
 
 NAME = "pipeline_depth"
@@ -54,7 +54,16 @@ def _build_ring(enc: Encoding, index: int) -> None:
     model, channel, latency = enc.model, enc.structure.channels[index], enc.problem.device.barrier_latency_cycles
     interval, values = enc.interval[channel.scope], len(channel.hand_offs)
     filled_late = enc.skew(channel.scope, channel.producer)
-    freed_late = enc.skew(channel.scope, channel.consumer)
+    skew = enc.skew(channel.scope, channel.consumer)
+    fence = enc.problem.device.proxy_fence_cycles
+    fenced = release_is_fenced(enc.problem, channel)
+    freed_late = skew + fence if fenced else skew
+    shared = [
+        literal
+        for pair, literal in enc.merged.items()
+        if index in pair and any(release_is_fenced(enc.problem, enc.structure.channels[n]) for n in pair)
+    ]
+    """Whether a fence of another buffer stands before the common release."""
     for n, value in enumerate(channel.hand_offs):
         full, release = enc.full[index, n], enc.release[index, n]
         for item in value.writes:
@@ -70,8 +79,14 @@ def _build_ring(enc: Encoding, index: int) -> None:
             start = enc.start[channel.scope, channel.consumer, item]
             model.at_least(start - full, latency, note=f"{item} waits for {channel.buffer}")
             model.at_least(release - start - enc.stream(channel.consumer, item) - freed_late, 0)
-            for late in _results_in_flight(enc, channel.scope, channel.consumer, item):
-                model.at_least(release - late - freed_late, 1, note=f"{item} reads {channel.buffer} until its wait")
+            late = _results_in_flight(enc, channel.scope, channel.consumer, item)
+            for wait in late:
+                model.at_least(release - wait - freed_late, 1, note=f"{item} reads {channel.buffer} until its wait")
+            for literal in [] if fenced else shared:
+                end = release - start - enc.stream(channel.consumer, item) - skew
+                model.at_least(end, fence, when=[literal])
+                for wait in late:
+                    model.at_least(release - wait - skew, 1 + fence, when=[literal])
 
 
 def _results_in_flight(enc: Encoding, scope: str, role: str, item: str) -> list[Var]:
@@ -115,6 +130,7 @@ def life_cycles(problem: WarpProblem, channel: Channel, consumer_warps: int) -> 
 
     body = {role: ops(structure.body(channel.scope, role)) for role in (channel.producer, channel.consumer)}
     late = sum(skew_cycles(body[role], warps(role)) for role in (channel.producer, channel.consumer))
+    late += problem.device.proxy_fence_cycles if release_is_fenced(problem, channel) else 0
     spent = []
     for value in channel.hand_offs:
         fill = max((arrival_cycles(problem, op, warps(channel.producer)) for op in ops(value.writes)), default=0)

@@ -8,6 +8,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,7 @@ def entry(project: Path) -> LockEntry:
     ("changes", "code"),
     [
         ({"toolchain": "tilelang 0.0.1"}, "lock-toolchain"),
+        ({"toolchain": f"tilelang {version('tilelang')}"}, "lock-toolchain"),  # of before the builds had fences
         ({"profile_digest": "sha256:other"}, "lock-profile"),
         ({"params": {"BM": 7}}, "lock-variant"),
     ],

@@ -12,6 +12,7 @@ from warpwright.solver.modulo import problem_document
 
 ROOT = Path(__file__).resolve().parents[3]
 GEMM = str(ROOT / "examples" / "gemm.py")
+THREADS = str(ROOT / "tests" / "integration" / "lowering" / "kernels" / "read_by_threads.py")
 VECTOR = str(ROOT / "examples" / "ascend_vector.py")
 
 
@@ -35,6 +36,23 @@ def test_what_is_solved_verifies_and_what_is_changed_does_not(
     code, out = run(capsys, "verify", str(path), "--kernel", GEMM, "-p", "h200", "--json")
     assert code == ExitCode.ILLEGAL
     assert "shared_memory" in {violation["family"] for violation in json.loads(out)["violations"]}
+
+
+def test_a_schedule_from_before_releases_had_fences_is_refused_by_that_rule(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out = run(capsys, "solve", THREADS, "-p", "h200", "--json")
+    assert code == ExitCode.OK
+    verdict = json.loads(out)
+    for program in verdict["schedule"]["scopes"]:
+        for body in program["bodies"]:
+            body["instructions"] = [entry for entry in body["instructions"] if entry["kind"] != "fence"]
+    path = tmp_path / "verdict.json"
+    path.write_text(json.dumps(verdict))
+    code, out = run(capsys, "verify", str(path), "--kernel", THREADS, "-p", "h200", "--json")
+    assert code == ExitCode.ILLEGAL
+    found = {f"{violation['family']}/{violation['rule']}" for violation in json.loads(out)["violations"]}
+    assert found == {"proxy_fences/release-unfenced"}
 
 
 def test_an_ascend_kernel_is_solved_and_its_schedule_is_legal(

@@ -15,10 +15,10 @@ from warpwright.graphs import read_kernel
 from warpwright.jit import LockSource
 from warpwright.kernel_file import read_kernel_file
 from warpwright.lock import LockEntry, write_lock
-from warpwright.solver.domain import Feasible, ProvenOptimal, WarpSchedule, dumps
+from warpwright.solver.domain import Feasible, ProvenOptimal, TargetFamily, WarpSchedule, dumps
 from warpwright.solver.profiles import load_profile
 from warpwright.solving import solve_kernel
-from warpwright.toolchains import tilelang_version
+from warpwright.toolchains import toolchain_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -76,7 +76,7 @@ def test_a_locked_choice_answers_only_for_its_build_options(schedule: WarpSchedu
     family = [other.variants[0].ir, kernel.variants[0].ir]
     with pytest.raises(LockError, match="locked with any, but"):
         LockSource(lock, build_options=options).find(family[1:], device)
-    write_lock(lock, [replace(entry, toolchain=tilelang_version())])
+    write_lock(lock, [replace(entry, toolchain=toolchain_of(TargetFamily.CUDA))])
     found = LockSource(lock, build_options=options).find(family[1:], device)
     assert found is not None
     assert (found.schedule, found.variant) == (schedule, 0)

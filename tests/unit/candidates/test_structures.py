@@ -9,7 +9,7 @@ from tests import kernels
 from warpwright.solver.candidates import propose
 from warpwright.solver.candidates.sketch import sketch
 from warpwright.solver.candidates.structures import register_splits, space_of
-from warpwright.solver.domain import DepthPin, Issue, KernelGraph, Op, OpKind, OpRef, Pins
+from warpwright.solver.domain import DepthPin, Issue, KernelGraph, Op, OpKind, Pins, Sync
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.problem import close_problem
 from warpwright.solver.warp.verify import verify
@@ -74,7 +74,9 @@ def test_a_sketch_frees_the_tiles_of_a_product_in_flight_only_after_its_wait() -
     body = next(
         b for program in schedule.scopes if program.scope == "k" for b in program.bodies if b.role == "consumer"
     )
-    names = [i.id if isinstance(i, OpRef) else f"{i.sync.value} {i.pipeline}" for i in body.instructions]
+    names = [
+        f"{i.sync.value} {i.pipeline}" if isinstance(i, Sync) else getattr(i, "id", "fence") for i in body.instructions
+    ]
     assert names[-3:] == ["pv", "drained", "consumer_release vs"]
     assert verify(graph, H200, schedule) == ()
 

@@ -33,6 +33,7 @@ KERNELS: dict[str, tuple[Callable[[], KernelGraph], str]] = {
     "two_gemms": (kernels.two_gemms, "h200"),
     "rewrites_after_use": (kernels.rewrites_after_use, "h200"),
     "filled_twice": (kernels.filled_twice, "h200"),
+    "scattered": (kernels.scattered, "h200"),
     "blackwell_gemm": (kernels.blackwell_gemm, "b200"),
 }
 WOUNDS, NOISE = 60, 25

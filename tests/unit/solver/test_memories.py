@@ -10,6 +10,7 @@ from warpwright.solver.domain.kernel import KernelGraph, Memory, ScopeKind
 from warpwright.solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin
 from warpwright.solver.domain.profile import HardwareProfile
 from warpwright.solver.domain.schedule import (
+    Fence,
     OpRef,
     Pipeline,
     Role,
@@ -129,7 +130,8 @@ def nested_schedule(inner: int, outer: int) -> WarpSchedule:
     load_inner = (sync("producer_acquire", "ring"), OpRef("next"), sync("producer_commit", "ring"))
     load_outer = (sync("producer_acquire", "tile"), OpRef("inner"), sync("producer_commit", "tile"))
     use_inner = (sync("consumer_wait", "ring"), OpRef("mma"), sync("consumer_release", "ring"))
-    use_outer = (OpRef("inner"), sync("consumer_wait", "tile"), OpRef("last"), sync("consumer_release", "tile"))
+    ends = (Fence("tile"), sync("consumer_release", "tile"))
+    use_outer = (OpRef("inner"), sync("consumer_wait", "tile"), OpRef("last"), *ends)
     return WarpSchedule(
         8,
         (Role("consumer", 0, 4, 240), Role("load", 4, 5, 24)),

@@ -12,7 +12,7 @@ from tests import kernels
 from warpwright.solver.domain import dumps, loads
 from warpwright.solver.domain.kernel import KernelGraph
 from warpwright.solver.domain.pins import DepthPin, Pins, PipelinePin, PlacementPin, RolePin, StagePin
-from warpwright.solver.domain.schedule import OpRef, Sync, WarpSchedule
+from warpwright.solver.domain.schedule import Fence, Instruction, OpRef, Sync, WarpSchedule
 from warpwright.solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown, Verdict, Violation
 from warpwright.solver.engines import Budget, Engine, EngineResult, EngineStatus
 from warpwright.solver.engines.model import Model
@@ -36,10 +36,15 @@ def answer(graph: KernelGraph, pins: Pins | None = None) -> tuple[WarpSchedule, 
 
 
 def words(schedule: WarpSchedule, scope: str, role: str) -> list[str]:
-    return [
-        item.id if isinstance(item, OpRef) else f"{item.sync.value.split('_')[1]} {item.pipeline}@{item.stage}"
-        for item in schedule.program(scope).body(role)
-    ]
+    return [_word(item) for item in schedule.program(scope).body(role)]
+
+
+def _word(item: Instruction) -> str:
+    if isinstance(item, OpRef):
+        return item.id
+    if isinstance(item, Fence):
+        return f"fence {item.pipeline}"
+    return f"{item.sync.value.split('_')[1]} {item.pipeline}@{item.stage}"
 
 
 @pytest.mark.parametrize(

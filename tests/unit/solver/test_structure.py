@@ -10,6 +10,7 @@ from warpwright.solver.domain.errors import DocumentError, PinError
 from warpwright.solver.domain.kernel import Access, KernelGraph, Memory, ScopeKind
 from warpwright.solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin
 from warpwright.solver.domain.schedule import (
+    Fence,
     OpRef,
     Pipeline,
     Role,
@@ -278,7 +279,10 @@ def shown(schedule: WarpSchedule, scope: str, role: str) -> str:
     """A body in short, as :func:`two_roles` reads it."""
     opening = (SyncKind.PRODUCER_ACQUIRE, SyncKind.CONSUMER_WAIT)
     body = schedule.program(scope).body(role)
-    return " ".join(i.id if isinstance(i, OpRef) else "<" if i.sync in opening else ">" for i in body)
+    return " ".join(
+        i.id if isinstance(i, OpRef) else "|" if isinstance(i, Fence) else "<" if i.sync in opening else ">"
+        for i in body
+    )
 
 
 @pytest.mark.parametrize("engine", ["cpsat", "z3"])

@@ -13,7 +13,7 @@ from itertools import pairwise
 from tests.unit.solver.families.situations import Situation
 from warpwright.solver.device.wgmma import WARPGROUP
 from warpwright.solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin, StagePin
-from warpwright.solver.domain.schedule import Instruction, OpRef, Sync, WarpSchedule
+from warpwright.solver.domain.schedule import Fence, Instruction, OpRef, Sync, WarpSchedule
 from warpwright.solver.engines import Budget, EngineStatus, engine
 from warpwright.solver.engines.model import Literal
 from warpwright.solver.warp.decode import decode
@@ -198,4 +198,6 @@ def _plain_body(body: Sequence[Instruction], names: dict[str, str]) -> list[str]
         syncs = []
         if isinstance(instruction, OpRef):
             made.append(instruction.id)
+        elif isinstance(instruction, Fence):
+            made.append(f"fence:{names.get(instruction.pipeline, '?')}")
     return made

@@ -115,7 +115,7 @@ def nest() -> Situation:
     situation = situation.body("inner", "load", "acquire:ring", "next", "commit:ring")
     situation = situation.body("inner", "consumer", "wait:ring", "mma", "release:ring")
     situation = situation.body("outer", "load", "acquire:tile", "first", "inner", "commit:tile")
-    return situation.body("outer", "consumer", "inner", "wait:tile", "last", "release:tile")
+    return situation.body("outer", "consumer", "inner", "wait:tile", "last", "fence:tile", "release:tile")
 
 
 def two_stores() -> Situation:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from warpwright.solver.domain.kernel import ROOT, KernelGraph
 from warpwright.solver.domain.pins import Pins, PlacementPin
 from warpwright.solver.domain.schedule import (
+    Fence,
     Instruction,
     OpRef,
     Pipeline,
@@ -38,12 +39,15 @@ KINDS = {
 
 
 def instructions(words: Sequence[str]) -> tuple[Instruction, ...]:
-    """``mma`` is an operation or a loop, ``wait:ring`` a synchronisation, ``wait:ring@1`` one at stage 1."""
+    """``mma`` is an operation or a loop, ``wait:ring`` and ``fence:ring`` what their words say, ``wait:ring@1`` at stage 1."""
     made: list[Instruction] = []
     for word in words:
         kind, _, rest = word.partition(":")
         pipeline, _, stage = rest.partition("@")
-        made.append(Sync(KINDS[kind], pipeline, int(stage or 0)) if rest else OpRef(word))
+        if kind == "fence":
+            made.append(Fence(pipeline))
+        else:
+            made.append(Sync(KINDS[kind], pipeline, int(stage or 0)) if rest else OpRef(word))
     return tuple(made)
 
 
@@ -94,7 +98,7 @@ class Situation:
         return replace(self, schedule=replace(self.schedule, pipelines=tuple(known.values())))
 
     def without(self, pipeline: str) -> "Situation":
-        """Without a pipeline and its synchronisations."""
+        """Without a pipeline, its synchronisations and its fences."""
         programs = [
             replace(
                 program,
@@ -102,7 +106,7 @@ class Situation:
                     replace(
                         body,
                         instructions=tuple(
-                            i for i in body.instructions if not isinstance(i, Sync) or i.pipeline != pipeline
+                            i for i in body.instructions if isinstance(i, OpRef) or i.pipeline != pipeline
                         ),
                     )
                     for body in program.bodies

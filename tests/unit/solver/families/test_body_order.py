@@ -12,6 +12,7 @@ from warpwright.solver.domain.pins import Pins, StagePin
 from warpwright.solver.domain.verdict import Infeasible, ProvenOptimal
 from warpwright.solver.warp.solve import solve
 
+USE_ONE = ("wait:as", "use_one", "fence:as", "release:as")
 SOFTMAX = ("keep_max", "new_max", "factor", "exponent", "sum", "total")
 
 
@@ -62,8 +63,8 @@ BOUNDARIES = (
     Boundary(
         "body_order",
         "spans-share-stage",
-        partial(uses, "wait:as", "use_one", "release:as", "wait:as", "use_two", "release:as"),
-        partial(uses, "wait:as", "use_one", "release:as", "wait:as@1", "use_two", "release:as@1"),
+        partial(uses, *USE_ONE, "wait:as", "use_two", "fence:as", "release:as"),
+        partial(uses, *USE_ONE, "wait:as@1", "use_two", "fence:as", "release:as@1"),
     ),
     Boundary(
         "body_order",

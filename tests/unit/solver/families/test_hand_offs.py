@@ -29,7 +29,8 @@ def unprotected() -> Situation:
     return situation.role("load", registers=40)
 
 
-SPANS = ("wait:as", "use_one", "release:as", "wait:as", "use_two", "use_again", "release:as")
+LAST = ("fence:as", "release:as")
+SPANS = ("wait:as", "use_one", *LAST, "wait:as", "use_two", "use_again", *LAST)
 
 BOUNDARIES = (
     Boundary(
@@ -58,7 +59,7 @@ BOUNDARIES = (
         "hand_offs",
         "used-before-filled",
         partial(in_turns, *SPANS),
-        partial(in_turns, "wait:as", "use_one", "use_two", "release:as", "wait:as", "use_again", "release:as"),
+        partial(in_turns, "wait:as", "use_one", "use_two", *LAST, "wait:as", "use_again", *LAST),
         CANNOT_BE_SAID,
     ),
     Boundary(
@@ -67,7 +68,7 @@ BOUNDARIES = (
         partial(in_turns, *SPANS),
         partial(
             in_turns,
-            *("wait:as", "use_one", "use_two", "use_again", "release:as"),
+            *("wait:as", "use_one", "use_two", "use_again", *LAST),
             load=("acquire:as", "fill_one", "fill_two", "commit:as"),
         ),
         CANNOT_BE_SAID,

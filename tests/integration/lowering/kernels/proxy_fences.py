@@ -1,0 +1,136 @@
+"""Child process: kernels as TileLang writes them and as our build does, and how many fences it added. JSON out."""
+
+import json
+from typing import Any
+
+import tilelang
+import tilelang.language as T
+from tilelang import tvm
+
+from warpwright.lowering.compile.lower import PASS_CONFIGS, lower
+
+SYNC = T.WSSync
+ROLES = [
+    T.WSRole("consumer", warps_lo=0, warps_hi=4, max_nreg=0),
+    T.WSRole("load", warps_lo=4, warps_hi=5, max_nreg=0),
+]
+
+
+def read_by_threads(stages: int = 2) -> Any:
+    @T.prim_func
+    def main(X: T.Tensor((4096, 2048), T.float32), Y: T.Tensor((2048, 4096), T.float32)):
+        with T.Kernel(64, threads=128) as bx:
+            Xs = T.alloc_shared((64, 32), T.float32)
+            y = T.alloc_fragment((64, 32), T.float32)
+            for k in T.Pipelined(64, num_stages=stages):
+                T.copy(X[bx * 64 : bx * 64 + 64, k * 32 : k * 32 + 32], Xs)
+                for i, j in T.Parallel(64, 32):
+                    y[i, j] = Xs[i, j] + Xs[i, 31 - j]
+                for i, j in T.Parallel(64, 32):
+                    Y[k * 32 + j, bx * 64 + i] = y[i, j]
+
+    return main
+
+
+def product(rows: int) -> Any:
+    """With 64 rows a warpgroup product by descriptors, with fewer by ``ldmatrix`` and registers."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((4096, 4096), T.float16), B: T.Tensor((4096, 4096), T.float16), C: T.Tensor((4096, 4096), T.float16)
+    ):
+        with T.Kernel(64, 4096 // rows, threads=128) as (bx, by):
+            As = T.alloc_shared((rows, 64), T.float16)
+            Bs = T.alloc_shared((64, 64), T.float16)
+            c = T.alloc_fragment((rows, 64), T.float32)
+            T.clear(c)
+            for k in T.Pipelined(64, num_stages=3):
+                T.copy(A[by * rows, k * 64], As)
+                T.copy(B[bx * 64, k * 64], Bs)
+                T.gemm(As, Bs, c, transpose_B=True)
+            T.copy(c, C[by * rows, bx * 64])
+
+    return main
+
+
+def scales_kept() -> Any:
+    """A row of scales is loaded once and read by threads in a loop whose ring only products read."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((4096, 4096), T.float16),
+        B: T.Tensor((4096, 4096), T.float16),
+        S: T.Tensor((4096,), T.float32),
+        C: T.Tensor((4096, 4096), T.float32),
+    ):
+        with T.Kernel(64, 64, threads=128) as (bx, by):
+            As = T.alloc_shared((64, 64), T.float16)
+            Bs = T.alloc_shared((64, 64), T.float16)
+            Ss = T.alloc_shared((64,), T.float32)
+            c = T.alloc_fragment((64, 64), T.float32)
+            part = T.alloc_fragment((64, 64), T.float32)
+            T.clear(c)
+            T.copy(S[by * 64 : by * 64 + 64], Ss)
+            for k in T.Pipelined(64, num_stages=3):
+                T.copy(A[by * 64, k * 64], As)
+                T.copy(B[bx * 64, k * 64], Bs)
+                T.gemm(As, Bs, part, transpose_B=True, clear_accum=True)
+                for i, j in T.Parallel(64, 64):
+                    c[i, j] += part[i, j] * Ss[i]
+            T.copy(c, C[by * 64, bx * 64])
+
+    return main
+
+
+def refilled_by_its_readers() -> Any:
+    """No roles: the threads that read a tile wait for each other, and one of them starts the next bulk copy into it."""
+
+    @T.prim_func
+    def main(X: T.Tensor((4096, 2048), T.float32), Y: T.Tensor((2048, 4096), T.float32)):
+        with T.Kernel(64, threads=128) as bx:
+            Xs = T.alloc_shared((64, 32), T.float32)
+            y = T.alloc_fragment((64, 32), T.float32)
+            full = T.alloc_barrier(1)
+            for k in T.serial(64):
+                T.sync_threads()
+                if T.get_thread_binding() == 0:
+                    T.mbarrier_expect_tx(full, 64 * 32 * 4)
+                    T.tma_copy(X[bx * 64 : bx * 64 + 64, k * 32 : k * 32 + 32], Xs, barrier=full)
+                    T.mbarrier_arrive(full)
+                T.mbarrier_wait_parity(full, k % 2)
+                for i, j in T.Parallel(64, 32):
+                    y[i, j] = Xs[i, j] + Xs[i, 31 - j]
+                for i, j in T.Parallel(64, 32):
+                    Y[k * 32 + j, bx * 64 + i] = y[i, j]
+
+    return main
+
+
+def answers(function: Any, variant: str) -> dict[str, Any]:
+    target = tvm.target.Target({"kind": "cuda", "arch": "sm_90a"})
+    with tvm.transform.PassContext(opt_level=3, config=PASS_CONFIGS[variant]), target:
+        theirs = str(tilelang.lower(function, target=target).kernel_source)
+    ours = lower(function, "sm_90a", variant)
+    return {"theirs": theirs, "ours": ours.source, "added": ours.fences_added, "details": ours.details}
+
+
+KERNELS = {
+    "read by threads": read_by_threads(),
+    "read by threads, one version": read_by_threads(1),
+    "product through registers": product(32),
+    "product by descriptors": product(64),
+    "scales kept": scales_kept(),
+    "refilled by its readers": refilled_by_its_readers(),
+}
+
+
+def main() -> None:
+    found = {
+        name: {variant: answers(function, variant) for variant in ("default", "role_based", "unspecialized")}
+        for name, function in KERNELS.items()
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""A slot that threads read and bulk copies refill is given back behind a fence in every build, ours and the compiler's own."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warpwright.kernel_file import read_kernel_file
+from warpwright.lowering.compile.toolchain import tilelang_root
+from warpwright.solver.domain import Feasible, Fence, KernelGraph, ProvenOptimal, WarpSchedule, dump, load
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.problem import close_problem
+from warpwright.solver.warp.solve import solve
+from warpwright.solver.warp.verify import violations
+from warpwright.tuning.children import ChildPool, Limits, Returned
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+LIMITS = Limits(wall_seconds=240)
+H200 = load_profile("h200")
+FENCE = "tl::fence_proxy_async();"
+ARRIVAL = re.compile(r"(\w*empty\w*|mbarrier)\[.*\]\.arrive\(\);")
+
+
+@pytest.fixture(scope="module")
+def builds() -> dict[str, dict[str, dict[str, Any]]]:
+    child = [sys.executable, str(HERE / "kernels" / "proxy_fences.py")]
+    run = subprocess.run(child, capture_output=True, text=True, timeout=240, check=True, cwd=ROOT)
+    answer: dict[str, dict[str, dict[str, Any]]] = json.loads(run.stdout)
+    return answer
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ChildPool]:
+    with ChildPool(1, warm_task="compile.cuda") as children:
+        yield children
+
+
+def before_arrivals(source: str) -> list[bool]:
+    """Of every arrival that gives a slot back: whether a fence stands right before it."""
+    lines = [line.strip() for line in source.splitlines()]
+    return [lines[n - 1] == FENCE for n, line in enumerate(lines) if ARRIVAL.fullmatch(line)]
+
+
+@pytest.mark.parametrize("variant", ["default", "role_based"])
+@pytest.mark.parametrize("name", ["read by threads", "read by threads, one version", "product through registers"])
+def test_the_compilers_own_builds_are_repaired(builds: dict[str, Any], name: str, variant: str) -> None:
+    build = builds[name][variant]
+    assert before_arrivals(build["theirs"]).count(True) == 0, "TileLang writes the fence itself: the repair can go"
+    fenced = before_arrivals(build["ours"])
+    assert fenced.count(True) == build["added"] == 1
+    # The tiles of a product are given back side by side: one fence is before both.
+    assert fenced.index(True) == 0
+    assert build["details"] == ["proxy_fences_added"]
+    assert [line for line in build["ours"].splitlines() if FENCE not in line] == build["theirs"].splitlines()
+
+
+def test_a_kernel_that_needs_no_fence_is_built_byte_for_byte_as_before(builds: dict[str, Any]) -> None:
+    same = {
+        (name, variant)
+        for name, by in builds.items()
+        for variant, build in by.items()
+        if build["ours"] == build["theirs"]
+    }
+    assert {(name, "unspecialized") for name in builds} - same == {("refilled by its readers", "unspecialized")}
+    for variant in ("default", "role_based"):
+        build = builds["product by descriptors"][variant]
+        assert (build["ours"], build["added"], build["details"]) == (build["theirs"], 0, [])
+
+
+def test_what_is_loaded_once_costs_no_fence_in_the_loop(builds: dict[str, Any]) -> None:
+    """Scales that stay are read beside a ring that only products read: none a trip, one where a role gives them back."""
+    assert builds["scales kept"]["default"]["added"] == 0
+    ours = builds["scales kept"]["role_based"]["ours"]
+    (fenced,) = [n for n, line in enumerate(ours.splitlines()) if line.strip() == FENCE]
+    assert ours.splitlines()[fenced + 1].strip() == "Ss_empty[0].arrive();"
+    assert ours.splitlines()[fenced].startswith("    tl::"), "outside of the loop"
+
+
+def test_readers_that_refill_themselves_fence_before_their_barrier(builds: dict[str, Any]) -> None:
+    for variant in ("default", "unspecialized"):
+        lines = [line.strip() for line in builds["refilled by its readers"][variant]["ours"].splitlines()]
+        assert lines.count(FENCE) == 1
+        assert lines[lines.index(FENCE) - 1].startswith("for (int k")
+        assert lines[lines.index(FENCE) + 1] == "__syncthreads();"
+
+
+def test_the_fence_is_the_narrow_one() -> None:
+    """Of shared memory of the block only: fences of all memory cost small products a tenth (Fuser 4804)."""
+    text = (tilelang_root() / "src" / "tl_templates" / "cuda" / "barrier.h").read_text()
+    body = text[text.index("void fence_proxy_async()") :]
+    assert 'asm volatile("fence.proxy.async.shared::cta;"' in body[: body.index("#else")]
+
+
+def read(pool: ChildPool, name: str = "read_by_threads", **settings: Any) -> tuple[str, KernelGraph]:
+    """IR and graph of a user's kernel."""
+    kernel = read_kernel_file(HERE / "kernels" / f"{name}.py", settings=settings)
+    ir = kernel.variants[0].ir
+    reply = pool.run("frontend.read", {"ir": ir, "profile": dump(H200)}, LIMITS)
+    assert isinstance(reply, Returned), reply
+    return ir, load(KernelGraph, reply.value["graph"])
+
+
+def scheduled(graph: KernelGraph) -> WarpSchedule:
+    verdict = solve(close_problem(graph, H200))
+    assert isinstance(verdict, ProvenOptimal | Feasible)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    return verdict.schedule
+
+
+def built(pool: ChildPool, ir: str, schedule: WarpSchedule) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What materialisation and the build make of a schedule."""
+    written = pool.run("materialize.warp", {"ir": ir, "schedule": dump(schedule)}, LIMITS)
+    assert isinstance(written, Returned), written
+    job = {
+        "ir": written.value["ir"],
+        "arch": "sm_90a",
+        "variant": "scheduled",
+        "schedule": dump(schedule),
+        "output": "",
+    }
+    compiled = pool.run("compile.cuda", {**job, "source_only": True}, LIMITS)
+    assert isinstance(compiled, Returned), compiled
+    return written.value, compiled.value
+
+
+def test_our_schedules_fence_each_release_once_in_code_and_in_the_source_to_paste(pool: ChildPool) -> None:
+    ir, graph = read(pool)
+    schedule = scheduled(graph)
+    fences = [e for p in schedule.scopes for b in p.bodies for e in b.instructions if isinstance(e, Fence)]
+    written, compiled = built(pool, ir, schedule)
+    assert len(fences) == 2
+    assert before_arrivals(compiled["source"]) == [True, True]
+    assert compiled["source"].count(FENCE) == 2
+    assert (compiled["fences_added"], compiled["outcome"]["details"]) == (0, ["source_only"])
+    assert compiled["not_honoured"] == []
+    assert written["source"].count("T.fence_proxy_async()") == 2
+    for fence in fences:
+        assert f'with T.ws_op("fence_{fence.pipeline}"):' in written["source"]
+
+
+def test_a_kernel_with_fences_of_its_own_is_read_and_gets_those_of_the_schedule(pool: ChildPool) -> None:
+    _, plain = read(pool)
+    ir, graph = read(pool, fenced=True)
+    assert [op.id for op in graph.ops] == [op.id for op in plain.ops]
+    written, compiled = built(pool, ir, scheduled(graph))
+    assert written["source"].count("T.fence_proxy_async()") == 2
+    assert compiled["source"].count(FENCE) == 2
+
+
+def test_a_schedule_without_its_fences_is_repaired_and_says_so(pool: ChildPool) -> None:
+    """The verifier refuses it; code that comes from elsewhere is looked at again before it is built."""
+    ir, graph = read(pool)
+    text = json.dumps(dump(scheduled(graph)))
+    bare = load(WarpSchedule, _without_fences(json.loads(text)))
+    _, compiled = built(pool, ir, bare)
+    assert compiled["source"].count(FENCE) == compiled["fences_added"] == 1
+    assert "proxy_fences_added" in compiled["outcome"]["details"]
+
+
+def test_releases_of_the_last_trips_behind_the_loop_are_fenced_too(pool: ChildPool) -> None:
+    """A fence runs at its span's stage: with the use of a tile a trip late, the last one of it stands behind the loop."""
+    ir, graph = read(pool, "two_tiles")
+    document = dump(scheduled(graph))
+    for program in document["scopes"]:
+        for body in program["bodies"]:
+            for entry in body["instructions"]:
+                if entry["kind"] == "sync" and entry["pipeline"] == "xs" and body["role"] == "consumer":
+                    entry["stage"] = 1
+    late = load(WarpSchedule, document)
+    assert violations(close_problem(graph, H200), late) == ()
+    _, compiled = built(pool, ir, late)
+    assert before_arrivals(compiled["source"]) == [True] * 4  # z before and in the loop, x in and behind it
+    assert compiled["fences_added"] == 0
+
+
+def _without_fences(document: dict[str, Any]) -> dict[str, Any]:
+    for program in document["scopes"]:
+        for body in program["bodies"]:
+            body["instructions"] = [entry for entry in body["instructions"] if entry["kind"] != "fence"]
+    return document
