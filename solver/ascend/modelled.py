@@ -119,12 +119,13 @@ def _ends(model: Model, search: Search, starts: list[Var]) -> tuple[Var, Var]:
     return first, last
 
 
-def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget) -> Optimum:
+def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget, *, proposals: bool = True) -> Optimum:
     """Interval, bytes and length with an engine of :mod:`warpwright.solver.engines`; bounds and bisection as in the exact search.
 
     Cyclic orders are where linear propagation is weak, so a short exact search proposes them first: the engine then solves
     the difference constraints that they leave, and the whole model only where that does not reach the bounds. That an
-    interval has no schedule is always the engine's own verdict on the whole model, or propagation's.
+    interval has no schedule is always the engine's own verdict on the whole model, or propagation's. Without ``proposals``
+    the engine has the whole model from the start.
     """
     network = build_network(problem)
     network.arcs += symmetry_arcs(problem, network)
@@ -143,7 +144,7 @@ def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget) -> Opt
         state = search.root(trial)
         status, plan = EngineStatus.INFEASIBLE, None
         if state is not None:
-            plan = _hint(search, state)
+            plan = _hint(search, state) if proposals else None
             offsets = None if plan is None else plan.choice.offsets
             result = solver.solve(model_at(search, state, objective=False, offsets=offsets).model, budget)
             status, work = result.status, work + result.work
