@@ -61,7 +61,7 @@ def settings_for(folder: Path, **changes: object) -> Settings:
     values: dict[str, object] = {
         "data": folder,
         "slow_artifact_sync": False,
-        "lease_seconds": 2.0,
+        "lease_seconds": 30.0,  # no service dies here without giving its jobs back; a busy machine may miss beats
         "heartbeat_seconds": 0.3,
         "poll_seconds": 0.1,
         "build_slots": 1,  # the tests count what was built by a moment

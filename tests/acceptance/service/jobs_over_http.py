@@ -15,7 +15,7 @@ def submit(client: httpx.Client, ir: str, **fields: Any) -> dict[str, Any]:
     return job
 
 
-def finished(client: httpx.Client, job_id: str, seconds: float = 90.0) -> dict[str, Any]:
+def finished(client: httpx.Client, job_id: str, seconds: float = 240.0) -> dict[str, Any]:
     """The job when it has ended. On a busy machine the first task of a worker's child takes long; a failure may too."""
     until = time.monotonic() + seconds
     while True:

@@ -23,7 +23,8 @@ def post(client: httpx.Client, body: bytes, **headers: str) -> httpx.Response:
 
 
 def ended(client: httpx.Client, batch_id: str) -> dict[str, Any]:
-    for _ in range(600):
+    until = time.monotonic() + 240
+    while time.monotonic() < until:
         batch: dict[str, Any] = client.get(f"/v1/batches/{batch_id}").json()
         if batch["ended"]:
             return batch

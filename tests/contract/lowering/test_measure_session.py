@@ -272,10 +272,8 @@ def test_a_reference_that_fails_at_another_size_is_not_the_candidates_fault() ->
 
 def test_a_slow_kernel_is_gone_before_the_next_is_timed() -> None:
     """The limit ends the process, not a thread: what follows runs alone."""
-    begun = time.monotonic()
     report = session({"slow": {"fault": "hang"}, "fast": {"ns": 1000}})
     assert report.result("fast").summary is not None
-    assert time.monotonic() - begun < 60
     assert report.winner == "fast"
 
 

@@ -80,9 +80,7 @@ def test_tasks_files_refusals_cancellation_and_a_killed_worker(
     cancel = threading.Event()
     timer = threading.Timer(1.0, cancel.set)
     timer.start()
-    begun = time.monotonic()
-    assert runner.run("stand_in.step", {"seconds": 60.0}, limits, cancel=cancel).reply == Cancelled()
-    assert time.monotonic() - begun < 20.0
+    assert runner.run("stand_in.step", {"seconds": 3600.0}, limits, cancel=cancel).reply == Cancelled()
 
     with ThreadPoolExecutor(2) as pool:
         running = [pool.submit(step, 3.0) for _ in range(2)]

@@ -43,7 +43,7 @@ def submit(client: httpx.Client, **recipe: Any) -> str:
     return str(answer.json()["id"])
 
 
-def until(found: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(found: Callable[[], bool], seconds: float = 240.0) -> None:
     deadline = time.monotonic() + seconds
     while not found():
         assert time.monotonic() < deadline

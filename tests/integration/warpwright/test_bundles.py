@@ -107,7 +107,7 @@ def results_of(candidates: dict[str, float]) -> dict[str, Any]:
 def test_what_is_told_becomes_the_jobs_measurement(server: RunningService) -> None:
     with Client(server.url) as client:
         kernel = KernelFile("toy", (KernelVariant(stand_in_ir(schedules=2)),))
-        job = client.wait(client.submit(submission_of(kernel, load_profile("h200"), candidates=2)).id, seconds=60.0)
+        job = client.wait(client.submit(submission_of(kernel, load_profile("h200"), candidates=2)).id, seconds=240.0)
         assert job.note == "compiled, not measured"
         ids = {each.kind: each.id for each in client.candidates(job.id)}
         document = results_of({ids["scheduled"]: 80_000.0, ids["default"]: 100_000.0, ids["unspecialized"]: 150_000.0})

@@ -48,7 +48,7 @@ def test_tokens_batches_and_single_candidates_are_resources_too(client: Client, 
     try:
         with Client(client.connection.base_url, token=admin.secret) as boss:
             assert {token.name for token in boss.tokens()} >= {"ci", "boss"}
-            job = boss.wait(boss.submit(submission_of(toy("one-candidate"), profile)).id, seconds=30.0)
+            job = boss.wait(boss.submit(submission_of(toy("one-candidate"), profile)).id, seconds=240.0)
             assert job.best is not None
             assert boss.candidate(job.id, job.best).outcome == "compiled"
             line = submission_of(toy("in-a-batch"), profile).model_dump_json(exclude_unset=True).encode()
@@ -76,7 +76,7 @@ def test_a_job_from_submission_to_deletion(client: Client, profile: HardwareProf
     submission = submission_of(toy("one"), profile, candidates=2)
     job = client.submit(submission, key="the same key")
     assert client.submit(submission, key="the same key").id == job.id
-    ended = client.wait(job.id, seconds=60.0)
+    ended = client.wait(job.id, seconds=240.0)
     assert ended.state.value == "done"
     events = list(client.events(job.id))
     assert [event.number for event in events] == sorted(event.number for event in events)
@@ -97,7 +97,7 @@ def test_what_was_tuned_is_found_and_listed(client: Client, profile: HardwarePro
     kernel = toy("two")
     ir = kernel.variants[0].ir
     assert not client.lookup(LookupRequest(ir=ir, profile="h200")).found
-    job = client.wait(client.submit(submission_of(kernel, profile, candidates=2)).id, seconds=60.0)
+    job = client.wait(client.submit(submission_of(kernel, profile, candidates=2)).id, seconds=240.0)
     answer = client.lookup(LookupRequest(ir=ir, profile="h200"))
     assert answer.found
     assert answer.result is not None
@@ -122,7 +122,7 @@ def test_the_asynchronous_client_does_the_same(server: RunningService, profile: 
         async with AsyncClient(server.url) as one:
             job = await one.submit(submission_of(toy("four"), profile, candidates=2))
             events = [event async for event in one.events(job.id)]
-            ended = await one.wait(job.id, seconds=60.0)
+            ended = await one.wait(job.id, seconds=240.0)
             return ended.state.value, len(events), len([each async for each in one.candidates(job.id)])
 
     state, events, candidates = asyncio.run(work())

@@ -67,10 +67,10 @@ class Foreground:
 
     def ends(self, process: subprocess.Popen[bytes]) -> tuple[int, dict[str, Any]]:
         """Its exit code and its last line."""
-        code = process.wait(60)
+        code = process.wait(240)
         return code, self.lines(process)[-1]
 
-    def tells(self, process: subprocess.Popen[bytes], event: str, seconds: float = 60.0) -> dict[str, Any]:
+    def tells(self, process: subprocess.Popen[bytes], event: str, seconds: float = 240.0) -> dict[str, Any]:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             for line in self.lines(process):
@@ -83,7 +83,7 @@ class Foreground:
         for process, _ in self._started:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait(10)
+            process.wait(60)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_a_taken_port_is_a_fault_and_not_a_kernel_without_a_schedule(foreground:
 def test_lines_of_the_http_server_are_json_too(foreground: Foreground) -> None:
     port = free_port()
     process = foreground.start("serve", "--port", str(port))
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while True:
         try:
             with socket.create_connection(("127.0.0.1", port)) as client:
@@ -151,10 +151,14 @@ def test_a_service_that_is_told_to_end_answers_who_waits_and_gives_its_jobs_back
     foreground: Foreground, tmp_path: Path
 ) -> None:
     port = free_port()
-    environment = {"WARPWRIGHT_TOOLCHAIN": "stand_in", "WARPWRIGHT_SHUTDOWN_SECONDS": "60"}
+    environment = {
+        "WARPWRIGHT_TOOLCHAIN": "stand_in",
+        "WARPWRIGHT_SHUTDOWN_SECONDS": "3600",
+        "WARPWRIGHT_MAX_WAIT_SECONDS": "3600",
+    }
     process = foreground.start("serve", "--port", str(port), **environment)
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=90.0) as client, ThreadPoolExecutor() as pool:
-        until = time.monotonic() + 60
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=3600.0) as client, ThreadPoolExecutor() as pool:
+        until = time.monotonic() + 240
         while True:
             try:
                 client.get("/readyz").raise_for_status()
@@ -166,15 +170,13 @@ def test_a_service_that_is_told_to_end_answers_who_waits_and_gives_its_jobs_back
         path = f"/v1/jobs/{client.post('/v1/jobs', json=body).json()['id']}"
         while client.get(path).json()["state"] != "building":
             time.sleep(0.05)
-        poll = pool.submit(client.get, path, params={"wait": 60})
+        poll = pool.submit(client.get, path, params={"wait": 600})
         stream = pool.submit(client.get, f"{path}/events")
         time.sleep(0.3)
-        begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        assert (poll.result(30).status_code, poll.result().json()["state"]) == (200, "building")
-        assert stream.result(30).status_code == 200, "the stream has an end, so its reader comes back for the rest"
-        process.wait(30)
-        assert time.monotonic() - begun < 20, "nobody was waited for until the grace was over"
+        assert (poll.result(240).status_code, poll.result().json()["state"]) == (200, "building")
+        assert stream.result(240).status_code == 200, "the stream has an end, so its reader comes back for the rest"
+        process.wait(240)  # far less than the grace
     database = Database(f"sqlite:///{tmp_path / 'data' / 'warpwright.db'}")
     job = database.read(lambda session: session.scalars(select(Job)).one())
     assert (job.state, job.lease_owner) == (JobState.QUEUED, None)
@@ -190,10 +192,10 @@ def test_a_worker_that_is_up_before_its_broker_waits_for_it(foreground: Foregrou
         process = foreground.start("worker", *options, WARPWRIGHT_BROKER_URL=broker.url)
         foreground.tells(process, "broker-away")
         broker.restart()
-        until = time.monotonic() + 60
+        until = time.monotonic() + 240
         while not broker.client.exists("warpwright-offer:compile.cuda"):
             assert process.poll() is None, foreground.lines(process)
             assert time.monotonic() < until, foreground.lines(process)
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0, foreground.lines(process)
+        assert process.wait(240) == 0, foreground.lines(process)

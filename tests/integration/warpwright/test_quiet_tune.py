@@ -23,5 +23,5 @@ def test_a_job_of_the_embedded_service_logs_nothing_that_went_well(
         embedded_client(Settings(data=tmp_path / "data"), toolchain=StandInToolchain()) as client,
     ):
         job = client.submit(JobSubmission(ir=new_ir(), profile="h200"))
-        assert client.wait(job.id, seconds=60.0).state == "done"
+        assert client.wait(job.id, seconds=240.0).state == "done"
     assert "info" not in heard.getvalue(), heard.getvalue()

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -95,13 +94,12 @@ def test_a_provider_that_is_there_stays() -> None:
 
 
 def test_a_collector_that_hangs_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    hanging, begun = threading.Event(), time.monotonic()
+    hanging = threading.Event()
     monkeypatch.setattr(telemetry, "FLUSH_SECONDS", 0.1)
-    provider = SimpleNamespace(force_flush=lambda: hanging.wait(30))
+    provider = SimpleNamespace(force_flush=hanging.wait)  # for ever: a flush that waits for it never returns
     monkeypatch.setattr("opentelemetry.trace.get_tracer_provider", lambda: provider)
     telemetry.flush()
     hanging.set()
-    assert time.monotonic() - begun < 10
 
 
 def test_the_environment_switches_it_on() -> None:

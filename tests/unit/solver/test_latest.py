@@ -14,11 +14,11 @@ def test_the_last_value_is_reported_and_overtaken_ones_are_left_out() -> None:
     def report(value: int) -> None:
         seen.append(value)
         begun.set()
-        assert go_on.wait(10.0)
+        assert go_on.wait(120.0)
 
     with Latest(report) as latest:
         latest.offer(0)
-        assert begun.wait(10.0)
+        assert begun.wait(120.0)
         for value in (1, 2, 3):
             latest.offer(value)
         go_on.set()

@@ -72,6 +72,7 @@ def test_writers_at_the_same_time_lose_no_entry(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [lock]
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Python 3.12, when an earlier test has left a thread
 def test_a_child_that_outlives_the_work_holds_nothing(tmp_path: Path) -> None:
     with alone_in(tmp_path):
         child = os.fork()
