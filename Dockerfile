@@ -1,6 +1,7 @@
-# One image for service and workers; the extras decide what it can do. Build for a GPU worker: --build-arg EXTRAS=kernels,nvcc,cluster,postgres
+# One image for service and workers; the extras decide what it can do. This one serves and leaves the work to workers;
+# for a worker with a GPU: --build-arg EXTRAS=solve,kernels,nvcc,cluster,telemetry --build-arg TORCH=2.13.0
 FROM python:3.12-slim
-ARG EXTRAS=cluster,postgres
+ARG EXTRAS=serve,cluster,postgres
 ARG TORCH=
 RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
 WORKDIR /app

@@ -13,7 +13,7 @@ LANDSCAPES ?= $(filter-out %.facts.json,$(wildcard docs/results/landscapes/*.jso
 PIP_ARGS ?=
 comma := ,
 # nvcc comes from the package index only when the machine has none of its own.
-EXTRAS := kernels,cluster,postgres,telemetry,dev$(if $(shell command -v nvcc 2>/dev/null),,$(comma)nvcc)
+EXTRAS := local,cluster,postgres,telemetry,dev$(if $(shell command -v nvcc 2>/dev/null),,$(comma)nvcc)
 SOURCES := warpwright service tuning lowering solver migrations tests benchmarks examples
 
 .DEFAULT_GOAL := help

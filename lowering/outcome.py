@@ -156,6 +156,7 @@ def _refused(code: str, message: str) -> Outcome:
 
 _REFUSALS: dict[str, OutcomeKind] = {
     "unknown-task": OutcomeKind.INFRASTRUCTURE,
+    "extra-missing": OutcomeKind.NOT_APPLICABLE,
     "toolchain-missing": OutcomeKind.NOT_APPLICABLE,
     "device-missing": OutcomeKind.NOT_APPLICABLE,
     "device-lost": OutcomeKind.DEVICE_LOST,

@@ -23,7 +23,7 @@ become 422; only this module and :func:`status_of` decide a status.
 
 from http import HTTPStatus
 
-from warpwright.solver.domain import DocumentError, SolverFault, WarpwrightError
+from warpwright.solver.domain import DocumentError, ExtraMissing, SolverFault, WarpwrightError
 from warpwright.tuning.outage import Outage
 
 __all__ = [
@@ -151,6 +151,8 @@ def status_of(error: WarpwrightError) -> HTTPStatus:
         return HTTPStatus.INTERNAL_SERVER_ERROR
     if isinstance(error, Outage):
         return HTTPStatus.SERVICE_UNAVAILABLE
+    if isinstance(error, ExtraMissing):
+        return HTTPStatus.NOT_IMPLEMENTED
     if isinstance(error, DocumentError) and error.code == "document-not-json":
         return HTTPStatus.BAD_REQUEST
     return HTTPStatus.UNPROCESSABLE_ENTITY

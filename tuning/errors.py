@@ -8,6 +8,7 @@ from warpwright.lowering.outcome import OutcomeKind, of_reply
 from warpwright.lowering.outcome import Step as LoweringStep
 from warpwright.solver.domain import (
     DocumentError,
+    ExtraMissing,
     ForeignCode,
     GraphError,
     NotApplicable,
@@ -24,7 +25,8 @@ from warpwright.tuning.toolchain import StepFailed
 __all__ = ["code_of", "failed", "refusal", "solver_fault", "trace"]
 
 _CLASSES: dict[str, type[WarpwrightError]] = {
-    kind.__name__: kind for kind in (DocumentError, ForeignCode, GraphError, NotApplicable, PinError, ProfileError)
+    kind.__name__: kind
+    for kind in (DocumentError, ExtraMissing, ForeignCode, GraphError, NotApplicable, PinError, ProfileError)
 }
 _STEPS: dict[str, LoweringStep] = {
     "frontend": "frontend",

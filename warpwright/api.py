@@ -6,11 +6,12 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from warpwright.client import Client
-from warpwright.embedded import embedded_client
+from warpwright.extras import needs, needs_tuning
 from warpwright.kernel_file import KernelFile, read_kernel_file
 from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
 from warpwright.service.jobs.schemas import EventView
+from warpwright.service.settings import Settings
 from warpwright.solver.domain import HardwareProfile, Pins, Verdict
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.profiles.pin_domains import check_pin_domains
@@ -64,10 +65,13 @@ def tune(
         stop: raised from another thread to end early with a partial answer.
 
     Raises:
+        ExtraMissing: without a server, this machine cannot tune.
         KernelFileError: the file holds no kernel that can be read.
         WarpwrightError: the kernel was refused, or the profile lacks a number.
         PinError: a pin's value is outside its domain on this device.
     """
+    if server is None:
+        needs_tuning(Settings.from_environment(), "tuning on this machine", instead="name a server that has it")
     family = (
         kernel if isinstance(kernel, KernelFile) else read_kernel_file(kernel, function=function, settings=settings)
     )
@@ -86,7 +90,7 @@ def tune(
         measure=measure,
         fresh=fresh,
     )
-    with Client(server, token=token) if server is not None else embedded_client() as client:
+    with _client(server, token) as client:
         return tune_there(client, submission, stop=stop, events=events)
 
 
@@ -102,10 +106,12 @@ def solve(
     """One schedule of the default variant with its proof, or the constraint families that clash. Nothing is compiled.
 
     Raises:
+        ExtraMissing: this machine cannot solve.
         KernelFileError: the file holds no kernel that can be read.
         WarpwrightError: the kernel was refused, or the profile lacks a number.
         PinError: a pin's value is outside its domain on this device.
     """
+    needs("solving on this machine", "kernels", "solve")
     family = (
         kernel if isinstance(kernel, KernelFile) else read_kernel_file(kernel, function=function, settings=settings)
     )
@@ -113,3 +119,11 @@ def solve(
     if pins is not None:
         check_pin_domains(pins, device)
     return solve_kernel(family, device, engine=engine, pins=pins)
+
+
+def _client(server: str | None, token: str | None) -> Client:
+    if server is not None:
+        return Client(server, token=token)
+    from warpwright.embedded import embedded_client
+
+    return embedded_client()

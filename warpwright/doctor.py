@@ -19,7 +19,7 @@ Run = Callable[[Sequence[str]], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One requirement that was checked. ``needed``: nothing works without it; otherwise ``enables`` says what it adds."""
+    """One requirement that was checked. ``needed``: no tuning without it; otherwise ``enables`` says what it adds."""
 
     name: str
     found: bool
@@ -30,39 +30,40 @@ class Finding:
 
 
 def examine(*, server: str | None = None, token: str | None = None, run: Run | None = None) -> tuple[Finding, ...]:
-    """All findings, in the order in which a user needs them. Tests replace ``run``, which calls programs."""
+    """All findings, in the order in which a user needs them. Tests replace ``run``, which calls programs.
+
+    With a server, what only this machine's own tuning would need is not needed.
+    """
     ask = run or _ask
+    here = server is None
     findings = [
         Finding("Python", sys.version_info >= (3, 11), platform.python_version(), "everything", needed=True),
-        _package("ortools", "solving with CP-SAT", needed=True),
-        _package("z3-solver", "solving with Z3, unsat cores", needed=True),
-        _package("tilelang", "reading and building TileLang kernels", remedy="pip install 'warpwright[kernels]'"),
-        _package("torch", "measuring kernels, comparing with libraries", remedy="pip install 'warpwright[kernels]'"),
-        _package(
-            "nvidia-ml-py",
-            "clocks, power and other users of a GPU beside each measurement",
-            remedy="pip install 'warpwright[kernels]'",
-        ),
+        _package("ortools", "solving with CP-SAT", "solve", needed=here),
+        _package("z3-solver", "solving with Z3, unsat cores", "solve", needed=here),
+        _package("fastapi", "the service, alone or behind a tuning on this machine", "serve", needed=here),
+        _package("tilelang", "reading and building TileLang kernels", "kernels"),
+        _package("torch", "measuring kernels, comparing with libraries", "kernels"),
+        _package("nvidia-ml-py", "clocks, power and other users of a GPU beside each measurement", "kernels"),
         _nvcc(ask),
         _program("g++", ask, ("g++", "--version"), "building kernels (host side)"),
         _devices(ask),
         _program("bisheng", ask, ("bisheng", "--version"), "Ascend objects (the source needs no compiler)"),
         _program("npu-smi", ask, ("npu-smi", "info", "-l"), "measuring on Ascend"),
-        _package("apache-tvm", "Relax modules", remedy="pip install 'warpwright[relax]'"),
-        _package("psycopg", "PostgreSQL", remedy="pip install 'warpwright[postgres]'"),
-        _package("celery", "workers on several machines", remedy="pip install 'warpwright[cluster]'"),
-        _data_folder(),
+        _package("apache-tvm", "Relax modules", "relax"),
+        _package("psycopg", "PostgreSQL", "postgres"),
+        _package("celery", "workers on several machines", "cluster"),
+        _data_folder(needed=here),
     ]
     if server:
         findings.append(_server(server, token))
     return tuple(findings)
 
 
-def _package(name: str, enables: str, *, needed: bool = False, remedy: str = "") -> Finding:
+def _package(name: str, enables: str, extra: str, *, needed: bool = False) -> Finding:
     try:
         found = version(name)
     except PackageNotFoundError:
-        return Finding(name, False, "not installed", enables, needed, remedy or f"pip install {name}")
+        return Finding(name, False, "not installed", enables, needed, f"pip install 'warpwright[{extra}]'")
     return Finding(name, True, found, enables, needed)
 
 
@@ -73,12 +74,12 @@ def _program(name: str, ask: Run, command: Sequence[str], enables: str, remedy: 
 
 
 def _nvcc(ask: Run) -> Finding:
-    enables, remedy = "building CUDA kernels", "pip install 'warpwright[nvcc]'"
+    enables = "building CUDA kernels"
     answer = ask(("nvcc", "--version"))
     if answer is not None:
         release = next((line for line in answer.splitlines() if "release" in line), answer.strip().splitlines()[-1])
         return Finding("nvcc", True, release.strip(), enables)
-    packaged = _package("nvidia-cuda-nvcc", enables, remedy=remedy)
+    packaged = _package("nvidia-cuda-nvcc", enables, "nvcc")
     return Finding("nvcc", packaged.found, packaged.detail, enables, remedy=packaged.remedy)
 
 
@@ -100,7 +101,7 @@ def _profile_for(device: str) -> str | None:
     return next((name for name in builtin_profiles() if name in plain), None)
 
 
-def _data_folder() -> Finding:
+def _data_folder(*, needed: bool) -> Finding:
     from warpwright.service.settings import Settings
 
     folder = Settings.from_environment().data
@@ -112,7 +113,7 @@ def _data_folder() -> Finding:
         writable = False
     free = shutil.disk_usage(nearest).free // (1 << 30)
     detail = f"{folder}, {free} GiB free" if writable else f"{folder} is not writable"
-    return Finding("data folder", writable, detail, "remembering results", needed=True, remedy="set WARPWRIGHT_DATA")
+    return Finding("data folder", writable, detail, "remembering results", needed, remedy="set WARPWRIGHT_DATA")
 
 
 def _server(server: str, token: str | None) -> Finding:

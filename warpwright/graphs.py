@@ -1,7 +1,7 @@
 """IR to kernel graph, through the frontend's child."""
 
-from warpwright.errors import KernelFileError
 from warpwright.solver.domain import (
+    ExtraMissing,
     ForeignCode,
     HardwareProfile,
     KernelGraph,
@@ -14,6 +14,9 @@ from warpwright.tuning.children import ChildPool, Limits, Raised, Refused, Reply
 
 __all__ = ["read_graph", "read_kernel", "reply_error"]
 
+_CLASSES: dict[str, type[WarpwrightError]] = {
+    kind.__name__: kind for kind in (ExtraMissing, ForeignCode, NotApplicable)
+}
 READ = Limits(wall_seconds=120.0, cpu_seconds=120.0, memory_bytes=6 << 30)
 
 
@@ -42,13 +45,7 @@ def reply_error(reply: Reply, doing: str) -> WarpwrightError:
     """The error that a child's reply stands for; its code decides the class."""
     match reply:
         case Refused(code=code, message=message, place=place, error=name):
-            kind = {"NotApplicable": NotApplicable, "ForeignCode": ForeignCode}.get(name, WarpwrightError)
-            return kind(message, code=code, place=place)
-        case Raised(type="ModuleNotFoundError", message=message):
-            return KernelFileError(
-                f"{doing} needs TileLang, which is not installed here ({message}); pip install 'warpwright[kernels]'",
-                code="no-tilelang",
-            )
+            return _CLASSES.get(name, WarpwrightError)(message, code=code, place=place)
         case Raised(type=kind_name, message=message):
             return WarpwrightError(f"{doing} failed: {kind_name}: {message}", code="child-raised")
         case _:

@@ -16,13 +16,13 @@ from typing import Any
 from pydantic import JsonValue
 
 from warpwright.errors import KernelFileError
+from warpwright.solver.domain import ExtraMissing
 from warpwright.tuning.children import (
     ChildPool,
     Crashed,
     Limits,
     OutOfMemory,
     OutputExceeded,
-    Raised,
     Refused,
     Reply,
     Returned,
@@ -125,14 +125,10 @@ def _read_python(
     match reply:
         case Returned(value=value):
             return KernelFile(value["name"], tuple(map(_variant, value["variants"])), tuple(value["files"]))
+        case Refused(error="ExtraMissing", message=message):
+            raise ExtraMissing(f"{path.name} cannot be read here: {message}; saved IR needs nothing", place=str(path))
         case Refused(code=code, message=message, place=place):
             raise KernelFileError(message, code=code, place=place)
-        case Raised(type="ModuleNotFoundError", message=message):
-            raise KernelFileError(
-                f"{message}: a Python kernel file needs TileLang (pip install 'warpwright[kernels]'); saved IR does not",
-                code="kernel-file-no-tilelang",
-                place=str(path),
-            )
         case TimedOut():
             raise KernelFileError(
                 f"{path.name} did not finish within {READ_SECONDS:g} s", code="kernel-file-timed-out", place=str(path)

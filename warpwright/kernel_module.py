@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from warpwright.errors import KernelFileError
+from warpwright.solver.domain.extras import missing_of
 
 __all__ = ["guarded", "user_files", "user_module"]
 
@@ -54,12 +55,19 @@ def user_files(path: Path) -> list[str]:
 
 
 def guarded(run: Callable[[], Any], path: Path) -> Any:
-    """Runs the user's code; any exception becomes an error that shows the user's own lines only."""
+    """Runs the user's code; any exception becomes an error that shows the user's own lines only.
+
+    Raises:
+        KernelFileError: ``kernel-file-raised``.
+        ExtraMissing: it imports TileLang, which is not installed.
+    """
     try:
         return run()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - the user's code may raise anything, SystemExit included
+        if isinstance(error, ModuleNotFoundError) and (missing := missing_of(error.name, "it", among=["kernels"])):
+            raise missing from None
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
         root = _home(path.resolve())[0]
         mine = [frame for frame in frames if _is_users_file(frame.filename, root)]

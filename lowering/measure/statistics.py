@@ -5,8 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-import numpy
-
 __all__ = ["Summary", "Verdict", "finalists", "quantile", "summary", "verdict"]
 
 TIE_SPREADS = 2.0
@@ -117,4 +115,6 @@ def _quantiles(values: Sequence[float], *shares: float) -> list[float]:
     """numpy's, since those of the standard library do not stay between equal values when they round."""
     if not values:
         raise ValueError("no values")
+    import numpy  # by who measures; results are read without it, too
+
     return [float(found) for found in numpy.quantile(values, shares)]

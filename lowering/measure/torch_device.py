@@ -69,7 +69,7 @@ class TorchDevice(ABC):
         try:
             import torch
         except ImportError as error:
-            raise DeviceMissing("torch is not installed", place="torch") from error
+            raise DeviceMissing("torch is not installed: pip install 'warpwright[kernels]'", place="torch") from error
         self._torch = torch
         self._kernels: dict[str, TorchKernel] = {}
         self._flush_buffer: Any = None

@@ -3,6 +3,7 @@
 from warpwright.solver.domain.documents import dump, dumps, load, loads, schema_of
 from warpwright.solver.domain.errors import (
     DocumentError,
+    ExtraMissing,
     ForeignCode,
     GraphError,
     NotApplicable,
@@ -81,6 +82,7 @@ __all__ = [
     "DepthPin",
     "DocumentError",
     "Explanation",
+    "ExtraMissing",
     "Fact",
     "Feasible",
     "Fence",

@@ -9,7 +9,8 @@
     ├── PinError                 a pin that names nothing in the kernel, or has no legal value
     ├── NotApplicable            a kernel that is legal but outside what a schedule can express
     ├── ForeignCode              IR that could run code we did not allow
-    └── SolverFault              an exception or a death inside the solver: our fault, never the kernel's
+    ├── SolverFault              an exception or a death inside the solver: our fault, never the kernel's
+    └── ExtraMissing             an optional part of the installed package is not there
 
 Every error carries a stable ``code`` (kebab case, never reworded, part of the API) and, where there is one, the ``place``:
 a JSON pointer, a profile path or a statement id.
@@ -17,6 +18,7 @@ a JSON pointer, a profile path or a statement id.
 
 __all__ = [
     "DocumentError",
+    "ExtraMissing",
     "ForeignCode",
     "GraphError",
     "NotApplicable",
@@ -83,3 +85,9 @@ class SolverFault(WarpwrightError):
     """The solver raised an exception: a fault of ours, whatever the kernel, the profile and the pins were."""
 
     code = "solver-fault"
+
+
+class ExtraMissing(WarpwrightError):
+    """Packages that come with an extra of this package are not installed; the message has the command that installs them."""
+
+    code = "extra-missing"

@@ -22,6 +22,7 @@ from typing import Any
 
 from warpwright.lowering import emit
 from warpwright.solver.domain.errors import WarpwrightError
+from warpwright.solver.domain.extras import missing_of
 from warpwright.tuning.children.frames import encode, read_frame, write_frame
 from warpwright.tuning.children.registry import TASKS
 from warpwright.tuning.children.trace import trace_id_of
@@ -131,6 +132,8 @@ def _run(task: Task, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _failure(error: Exception) -> dict[str, Any]:
+    if isinstance(error, ModuleNotFoundError):
+        error = missing_of(error.name, "this step") or error
     if isinstance(error, WarpwrightError):
         return {
             "kind": "refused",

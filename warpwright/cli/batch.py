@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from warpwright.batch import batch_text
-from warpwright.cli.connect import client_of
+from warpwright.cli.connect import check_tuning, client_of
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import profile_of, writable_file
 from warpwright.cli.options import BatchOptions
@@ -35,6 +35,8 @@ def run_batch(options: BatchOptions) -> ExitCode:
     """
     if options.out is not None:
         writable_file(options.out)
+    if not _names_a_batch(options):
+        check_tuning(options.server)
     with client_of(options.server, options.token) as client, stoppable() as stop:
         batch = _submitted(client, options)
         if not options.json:
@@ -58,12 +60,16 @@ def run_batch(options: BatchOptions) -> ExitCode:
 
 
 def _submitted(client: Client, options: BatchOptions) -> BatchView:
-    path = Path(options.file)
-    if not path.exists() and options.file.startswith("batch_"):
+    if _names_a_batch(options):
         return client.batch(options.file)
+    path = Path(options.file)
     profile = profile_of(options.profile) if options.profile is not None else None
     effort = effort_of(options.effort).value if options.effort is not None else None
     return client.submit_batch(batch_text(path, profile, effort=effort), name=options.name or path.stem)
+
+
+def _names_a_batch(options: BatchOptions) -> bool:
+    return options.file.startswith("batch_") and not Path(options.file).exists()
 
 
 def watch(client: Client, batch: BatchView, stop: Stop, *, silent: bool = False) -> BatchView:

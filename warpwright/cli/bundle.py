@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.bundles import contents_of
-from warpwright.cli.connect import client_of
+from warpwright.cli.connect import check_tuning, client_of
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import build_options_of, kernel_of, profile_of, read_text, writable_file
 from warpwright.cli.options import BundleOptions
@@ -31,6 +31,8 @@ def run_bundle(options: BundleOptions) -> ExitCode:
         BundleError: a binary is missing or damaged.
     """
     writable_file(options.out)
+    if not _names_a_job(options):
+        check_tuning(options.server)
     with client_of(options.server, options.token) as client, tempfile.TemporaryDirectory() as folder:
         result = _result(client, options)
         digest = pack(options.out, contents_of(result, Path(folder)))
@@ -41,7 +43,7 @@ def run_bundle(options: BundleOptions) -> ExitCode:
 
 def _result(client: Client, options: BundleOptions) -> Result:
     file = Path(options.job_or_file)
-    if not file.exists() and file.suffix not in {".py", ".json"}:
+    if _names_a_job(options):
         return result_of_job(client, client.job(options.job_or_file), products_of=lambda view: True)
     if options.profile is None:
         raise WarpwrightError("a kernel file needs --profile", code="profile-needed", place="--profile")
@@ -53,6 +55,11 @@ def _result(client: Client, options: BundleOptions) -> Result:
             kernel, profile, candidates=options.candidates, build_options=build_options, measure=False
         )
         return tune_there(client, submission, stop=stop, events=progress, poll_seconds=0.3, all_products=True)
+
+
+def _names_a_job(options: BundleOptions) -> bool:
+    file = Path(options.job_or_file)
+    return not file.exists() and file.suffix not in {".py", ".json"}
 
 
 def run_measure(bundle: Path, out: Path, device: str, budget: float) -> ExitCode:

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from warpwright.errors import LockError, ServerError, ServerUnreachable
-from warpwright.solver.domain.errors import NotApplicable, SolverFault, WarpwrightError
+from warpwright.solver.domain.errors import ExtraMissing, NotApplicable, SolverFault, WarpwrightError
 from warpwright.tuning.outage import Outage
 
 __all__ = ["ExitCode", "exit_code_of"]
@@ -38,7 +38,7 @@ class ExitCode(IntEnum):
     LOCK_MISMATCH = 12
     """The lock file is missing, damaged, or differs from what is being built."""
     MISSING = 13
-    """``doctor``: something that every use needs is missing on this machine."""
+    """A package that this needs is not installed; the message has the extra that brings it. Also ``doctor``'s verdict."""
     INTERRUPTED = 130
     """Interrupted before there was any result."""
 
@@ -56,6 +56,8 @@ def exit_code_of(error: WarpwrightError) -> ExitCode:
             return ExitCode.NOTHING_USABLE
         case LockError():
             return ExitCode.LOCK_MISMATCH
+        case ExtraMissing():
+            return ExitCode.MISSING
         case NotApplicable():
             return ExitCode.NOT_APPLICABLE
         case SolverFault():

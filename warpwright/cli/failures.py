@@ -4,45 +4,27 @@ import errno
 import json
 import sys
 import traceback
-from collections.abc import Callable
 from contextlib import suppress
 
-import structlog
-
 from warpwright.cli.exit_codes import ExitCode, exit_code_of
-from warpwright.service.logs import configure
 from warpwright.solver.domain.errors import WarpwrightError
+from warpwright.solver.domain.extras import missing_of
 
-__all__ = ["in_the_foreground", "report_failure", "report_usage"]
+__all__ = ["report_failure", "report_usage"]
 
 MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE}
 )
 """Errors of the machine, where a traceback does not help: disk full, read-only, no permission, too many files."""
 
-log = structlog.get_logger(__name__)
-
-
-def in_the_foreground(log_format: str, words: str, work: Callable[[Callable[[], None]], ExitCode]) -> ExitCode:
-    """Runs a server or a worker, which writes a log: with ``json`` its first and last messages are JSON lines too.
-
-    ``work`` calls the function that it gets when it has begun: ``words`` are printed then, and not before.
-    """
-    configure(log_format, whole_process=True)
-    if log_format != "json":
-        return work(lambda: print(f"{words}; press Ctrl-C to stop", file=sys.stderr, flush=True))  # noqa: T201 - for the user
-    try:
-        return work(lambda: log.info("begins", told=words))
-    except WarpwrightError as error:
-        log.error("ended", code=error.code, told=error.message, place=error.place)
-        return exit_code_of(error)
-    except Exception:
-        log.exception("ended", code="fault")
-        return ExitCode.FAULT
-
 
 def report_failure(error: Exception, *, as_json: bool) -> ExitCode:
-    """Tells the user what went wrong: a bug in Warpwright with its traceback, an expected error without."""
+    """Tells the user what went wrong: a bug in Warpwright with its traceback, an expected error without.
+
+    A command's body imports what it works with: a package that is not there is told with the extra that brings it.
+    """
+    if isinstance(error, ModuleNotFoundError):
+        error = missing_of(error.name, "this command") or error
     if isinstance(error, WarpwrightError):
         code, message, place, exit_code = error.code, error.message, error.place, exit_code_of(error)
         sys.stderr.write(f"error: {message}\n" + (f"  at {place}\n" if place else "") + f"  code {code}\n")

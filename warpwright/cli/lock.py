@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from warpwright.cli.connect import client_of
+from warpwright.cli.connect import check_tuning, client_of
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import (
     build_options_of,
@@ -17,6 +17,7 @@ from warpwright.cli.options import LockOptions
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.tune import effort_of, stoppable
 from warpwright.errors import LockError
+from warpwright.extras import needs
 from warpwright.kernel_file import KernelFile, parse_setting, read_kernel_file
 from warpwright.lock import (
     BuiltKernel,
@@ -46,6 +47,7 @@ def run_lock(options: LockOptions) -> ExitCode:
     Raises:
         LockError: no candidate is usable, or the lock file is damaged.
     """
+    check_tuning(options.server)
     profile = profile_of(options.profile)
     if options.lock.exists():
         read_lock(options.lock)  # report a damaged one now, not after the tuning
@@ -69,8 +71,10 @@ def run_build(lock: Path, out: Path, *, locked: bool, source_only: bool, depfile
     """Builds what the lock file names. ``locked``: any difference ends the build; else stale entries are tuned again.
 
     Raises:
+        ExtraMissing: TileLang is not installed.
         LockError: a difference, a damaged file, or an entry that does not build.
     """
+    needs("building kernels", "kernels")
     writable_folder(out)
     if depfile is not None:
         writable_file(depfile)
@@ -97,6 +101,7 @@ def _refreshed(entry: LockEntry, lock: Path) -> LockEntry:
         if error.code not in STALE:
             raise
         sys.stderr.write(f"{entry.kernel} for {entry.profile}: {error.message}; tuning again\n")
+        check_tuning(None)
     else:
         return entry
     file = lock.resolve().parent / entry.file

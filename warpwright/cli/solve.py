@@ -14,6 +14,7 @@ from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import kernel_of, pins_of, profile_of
 from warpwright.cli.options import SolveOptions
 from warpwright.cli.render import console, print_schedule
+from warpwright.extras import needs
 from warpwright.kernel_file import KernelFile
 from warpwright.sentences import proof_line
 from warpwright.solver.domain import (
@@ -38,7 +39,12 @@ ENGINES = (DEFAULT_ENGINE, "z3", "enumerate")
 
 
 def run_solve(options: SolveOptions) -> ExitCode:
-    """Solves the given kernel, problem or calls and prints the answer."""
+    """Solves the given kernel, problem or calls and prints the answer.
+
+    Raises:
+        ExtraMissing: no solver is installed, or no TileLang for a kernel.
+    """
+    needs("solving on this machine", *(["kernels"] if options.file is not None else []), "solve")
     if options.problem is not None:
         return _solve_problem(options.problem, options)
     if options.scheduler_call is not None:

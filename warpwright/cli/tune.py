@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from warpwright.cli.connect import client_of
+from warpwright.cli.connect import check_tuning, client_of
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import build_options_of, kernel_of, pins_of, profile_of, writable_folder
 from warpwright.cli.options import TuneOptions
@@ -28,6 +28,7 @@ __all__ = ["exit_code_of_result", "run_tune"]
 
 def run_tune(options: TuneOptions) -> ExitCode:
     """Tunes, prints the result and writes ``--out``; the exit code says how it ended."""
+    check_tuning(options.server)
     profile = profile_of(options.profile)
     pins = pins_of(options.pins, profile)
     build_options = build_options_of(options.build_options, profile)

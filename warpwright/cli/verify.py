@@ -9,6 +9,7 @@ from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.inputs import kernel_of, profile_of, schedule_of
 from warpwright.cli.options import VerifyOptions
 from warpwright.cli.render import console
+from warpwright.extras import needs
 from warpwright.graphs import read_graph
 from warpwright.legality import violations_of
 from warpwright.tuning.children import ChildPool
@@ -17,7 +18,12 @@ __all__ = ["run_verify"]
 
 
 def run_verify(options: VerifyOptions) -> ExitCode:
-    """Prints the violations, or that there are none."""
+    """Prints the violations, or that there are none.
+
+    Raises:
+        ExtraMissing: TileLang, which reads the kernel, is not installed.
+    """
+    needs("reading a kernel", "kernels")
     profile = profile_of(options.profile)
     schedule = schedule_of(options.schedule)
     with ChildPool(1) as pool:

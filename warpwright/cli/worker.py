@@ -4,9 +4,9 @@ import os
 from collections.abc import Callable
 
 from warpwright.cli.exit_codes import ExitCode
-from warpwright.cli.failures import in_the_foreground
+from warpwright.extras import needs
 from warpwright.service.settings import Settings
-from warpwright.solver.domain.errors import WarpwrightError
+from warpwright.tuning.task_runners.queues import QUEUES
 
 __all__ = ["run_worker_command"]
 
@@ -17,16 +17,16 @@ def run_worker_command(capabilities: str | None, slots: int, name: str, broker: 
     Raises:
         UnknownCapability: there is no queue for a capability. DeviceMissing: it names a device that is not present.
         SettingsError: an environment variable does not parse.
-        WarpwrightError: ``extra-missing`` without the extra ``cluster``.
+        ExtraMissing: without the extra ``cluster``, or the one that a capability needs.
     """
-    try:
-        from warpwright.tuning.task_runners.queues import QUEUES
-        from warpwright.tuning.workers.celery_worker import run_worker
-    except ModuleNotFoundError as error:
-        message = f"a worker needs the extra 'cluster' (pip install 'warpwright[cluster]'): {error}"
-        raise WarpwrightError(message, code="extra-missing") from error
-    settings = Settings.from_environment()
     wanted = [part.strip() for part in capabilities.split(",") if part.strip()] if capabilities else list(QUEUES)
+    needs(
+        "a worker of these capabilities", "cluster", *sorted({extra for each in wanted for extra in _extras_of(each)})
+    )
+    from warpwright.cli.foreground import in_the_foreground
+    from warpwright.tuning.workers.celery_worker import run_worker
+
+    settings = Settings.from_environment()
 
     def work(begun: Callable[[], None]) -> ExitCode:
         begun()
@@ -41,3 +41,10 @@ def run_worker_command(capabilities: str | None, slots: int, name: str, broker: 
         return ExitCode.OK
 
     return in_the_foreground(settings.log_format, f"Warpwright worker for {', '.join(wanted)}", work)
+
+
+def _extras_of(capability: str) -> tuple[str, ...]:
+    """What the tasks of a capability import: a solver, or TileLang; nothing for a word that is no capability."""
+    if capability == "solve":
+        return ("solve",)
+    return ("kernels",) if capability in QUEUES or capability.startswith("measure") else ()

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from warpwright.extras import needs, needs_service, needs_tuning
 from warpwright.jit.places import Place, Silence
 from warpwright.jit.sources import ClientSource, LockSource, Source
 from warpwright.lowering.compile.options import build_options as option_names
@@ -92,6 +93,9 @@ def tuned(
         options: TileLang's own (``out_idx``, ``target``, ``execution_backend``, ``pass_configs``, ...); they replace those
             of a ``@tilelang.jit`` object.
 
+    Raises:
+        ExtraMissing: without the extra ``kernels``, when the decorator is applied.
+
     Returns:
         A ``tilelang.jit`` object (or a decorator that makes one). Calling it never raises because a server or a lock file is
         unavailable: a log line says so and the compiler's default runs.
@@ -110,6 +114,7 @@ def tuned(
             source=source,
             **options,
         )
+    needs("@tuned", "kernels")
     device = profile if isinstance(profile, HardwareProfile) else load_profile(profile)
     chosen = option_names(build_options, device.family, "build_options")
     places = (
@@ -144,10 +149,13 @@ def _connect(server: str | None, token: str | None, tuning: bool) -> Any:
 
     if server is not None:
         return Client(server, token=token, seconds=10.0, retries=1)
-    from warpwright.embedded import embedded_client
     from warpwright.service.settings import Settings
 
     settings = Settings.from_environment()
+    check = needs_tuning if tuning else needs_service
+    check(settings, "@tuned on this machine", instead="name a server or a lock file")
+    from warpwright.embedded import embedded_client
+
     return embedded_client(settings if tuning else replace(settings, job_slots=0))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.warpwright.installed import Installed
 from warpwright.errors import LockError
 from warpwright.kernel_file import read_kernel_file
 from warpwright.lock import LockEntry, check_entry, entry_of, read_lock, write_lock
@@ -60,6 +61,15 @@ def project(pool: ChildPool, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def entry(project: Path) -> LockEntry:
     return read_lock(project / "warpwright.lock")[0]
+
+
+def test_a_build_needs_tilelang_and_nothing_else(project: Path, tmp_path: Path) -> None:
+    lock = project / "warpwright.lock"
+    done = Installed(tmp_path, "kernels").warpwright(
+        "build", "--locked", "--lock", lock, "--out", tmp_path / "out", "--source-only"
+    )
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "out").glob("*/kernel.cu"))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 from tests.unit.gates.test_imports import PRODUCT, ROOT, imports, modules
+from warpwright.solver.domain.extras import EXTRAS
 
 OPTIONAL_AT_RUN_TIME = {"torch_npu", "cupy", "acl"}
 """Vendor packages that no index has for every machine; modules that use them say so and do without."""
@@ -18,6 +19,15 @@ def declared() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
     return {normalised(re.split(r"[\[<>=!~; ]", line, maxsplit=1)[0]) for line in lines}
+
+
+def extras() -> dict[str, set[str]]:
+    """Distributions by extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return {
+        extra: {normalised(re.split(r"[\[<>=!~; ]", line, maxsplit=1)[0]) for line in lines}
+        for extra, lines in project["optional-dependencies"].items()
+    }
 
 
 def normalised(name: str) -> str:
@@ -39,3 +49,23 @@ def test_what_is_imported_is_declared() -> None:
             if not known & {normalised(each) for each in distributions}:
                 lost[str(path.relative_to(ROOT))] = name
     assert lost == {}
+
+
+def test_the_table_of_extras_says_what_they_bring() -> None:
+    homes = packages_distributions()
+    declared_extras = extras()
+    for extra, modules_of_it in EXTRAS.items():
+        for module in modules_of_it:
+            assert {normalised(name) for name in homes[module]} & declared_extras[extra], (extra, module)
+    known = {
+        normalised(name) for modules_of_it in EXTRAS.values() for module in modules_of_it for name in homes[module]
+    }
+    brought = {name for extra in EXTRAS for name in declared_extras[extra]}
+    assert brought - known == {"apache-tvm-ffi", "nvidia-ml-py"}, "pins and what may be missing beside TileLang"
+    assert declared_extras["local"] == {"warpwright"}
+
+
+def test_the_base_install_holds_nothing_of_an_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    base = {normalised(re.split(r"[\[<>=!~; ]", line, maxsplit=1)[0]) for line in project["dependencies"]}
+    assert base & {name for lines in extras().values() for name in lines} == set()

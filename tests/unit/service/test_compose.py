@@ -56,6 +56,19 @@ def test_the_workers_cover_every_queue() -> None:
     assert taken == {*QUEUES, "measure"}
 
 
+def test_images_have_the_extras_of_what_they_do() -> None:
+    services = compose()["services"]
+    extras = {
+        name: set(services[name]["build"]["args"]["EXTRAS"].split(","))
+        for name in services
+        if "build" in services[name]
+    }
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert set().union(*extras.values()) <= set(known)
+    assert {"serve", "cluster", "postgres"} <= extras["service"]
+    assert {"solve", "kernels", "cluster"} <= extras["compile-worker"] & extras["gpu-worker"]
+
+
 def test_whatever_waits_for_a_service_waits_for_one_that_can_say_it_is_ready() -> None:
     services = compose()["services"]
     for name, service in services.items():

@@ -52,6 +52,13 @@ def test_solvers_are_needed_and_there(capsys: pytest.CaptureFixture[str]) -> Non
     assert {"ortools", "tilelang", "nvcc"} <= {each["name"] for each in document["findings"]}
 
 
+def test_with_a_server_no_solver_is_needed_here() -> None:
+    here = {each.name for each in examine(run=machine({})) if each.needed}
+    there = {each.name for each in examine(server="http://127.0.0.1:9", run=machine({})) if each.needed}
+    assert {"ortools", "z3-solver", "fastapi", "data folder"} <= here
+    assert there == {"Python"}
+
+
 def test_a_server_that_is_away_is_a_finding_not_an_error() -> None:
     found = next(each for each in examine(server="http://127.0.0.1:9", run=machine({})) if each.name == "server")
     assert not found.found

@@ -1,0 +1,57 @@
+"""Whether the extras that something needs are installed: looked for before the work, and nothing is imported for it."""
+
+from importlib.util import find_spec
+
+from warpwright.service.settings import Settings
+from warpwright.solver.domain.errors import ExtraMissing
+from warpwright.solver.domain.extras import EXTRAS, extra_missing
+
+__all__ = ["can_tune", "needs", "needs_service", "needs_tuning"]
+
+
+def needs(doing: str, *extras: str, instead: str = "") -> None:
+    """Returns when all modules of the extras are there; ``instead`` names another way out than installing them.
+
+    Raises:
+        ExtraMissing: some are not; the message names all of them, and the command that installs them.
+    """
+    lacking = {extra: [module for module in EXTRAS[extra] if not _installed(module)] for extra in extras}
+    missing = [module for modules in lacking.values() for module in modules]
+    if missing:
+        raise extra_missing(doing, [extra for extra, modules in lacking.items() if modules], missing, instead)
+
+
+def needs_service(settings: Settings, doing: str, *, instead: str = "") -> None:
+    """As :func:`needs`, for the service with these settings, in this process or as a server."""
+    needs(doing, *_service(settings), instead=instead)
+
+
+def needs_tuning(settings: Settings, doing: str, *, instead: str = "") -> None:
+    """As :func:`needs`, for a service that works on its jobs: itself, or by workers as the settings say."""
+    needs(doing, *_service(settings), *_tuning(settings), instead=instead)
+
+
+def can_tune(settings: Settings) -> bool:
+    """Whether a service with these settings could work on jobs."""
+    try:
+        needs_tuning(settings, "tuning")
+    except ExtraMissing:
+        return False
+    return True
+
+
+def _service(settings: Settings) -> list[str]:
+    named = {"postgres": settings.url.startswith("postgresql"), "cluster": settings.task_runner == "celery"}
+    return ["serve", *(extra for extra, needed in named.items() if needed)]
+
+
+def _tuning(settings: Settings) -> list[str]:
+    """Nothing where workers do it, or the stand-in of tests."""
+    return ["kernels", "solve"] if settings.task_runner == "local" and settings.toolchain == "children" else []
+
+
+def _installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # ValueError: somebody took its place in sys.modules
+        return False
