@@ -33,6 +33,8 @@ __all__ = ["BUILDS_NOTHING", "FACES", "Mutation", "emptied", "main", "module_of"
 ROOT = Path(__file__).resolve().parents[1]
 FACES = ("check", "build")
 TESTS = {"warp": "tests/unit/solver", "ascend": "tests/unit/ascend", "modulo": "tests/unit/modulo"}
+TEST_SECONDS = 60
+"""A test that takes longer fails: without a rule a search may find no end."""
 SHORT_FORM = "tests/unit/solver/test_mutations.py"
 BUILDS_NOTHING = {"deadlock", "proxy_fences"}
 """Families whose ``build`` is empty as it stands: other constraints, or the decoder, see to the rule."""
@@ -180,6 +182,12 @@ def run(mutation: Mutation, paths: Sequence[str]) -> Outcome:
     )
 
 
+def document(outcomes: Sequence[Outcome]) -> str:
+    """One JSON object: survivors, and every mutation with the tests that fail."""
+    survivors = [f"{o.kind}:{o.family}:{o.face}" for o in outcomes if o.survived]
+    return json.dumps({"survivors": survivors, "mutations": [asdict(outcome) for outcome in outcomes]}, indent=1)
+
+
 def table(outcomes: Sequence[Outcome]) -> str:
     """Markdown: one row a family, with the failures of both faces."""
     rows = ["| kind | family | check emptied: tests that fail | build emptied: tests that fail |", "|---|---|---|---|"]
@@ -207,6 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--face", choices=FACES, action="append")
     parser.add_argument("--tests", action="append", help="run these instead of the unit tests of the kind")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="also write the JSON here, after every mutation")
     parser.add_argument("--table", action="store_true", help="a Markdown table instead of JSON")
     options = parser.parse_args(arguments)
     chosen = [
@@ -216,20 +225,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         and (not options.family or each.family in options.family)
         and (not options.face or each.face in options.face)
     ]
+    outcomes: list[Outcome] = []
     with ThreadPoolExecutor(options.jobs) as pool:
         running = [pool.submit(run, each, options.tests or [TESTS[each.kind]]) for each in chosen]
-        outcomes = []
         for each, future in zip(chosen, running, strict=True):
             outcomes.append(future.result())
             print(
                 f"{each.kind} {each.family} {each.face}: {len(outcomes[-1].failed)} fail", file=sys.stderr, flush=True
             )
-    survivors = [f"{o.kind}:{o.family}:{o.face}" for o in outcomes if o.survived]
-    if options.table:
-        print(table(outcomes))
-    else:
-        print(json.dumps({"survivors": survivors, "mutations": [asdict(outcome) for outcome in outcomes]}, indent=1))
-    return 1 if survivors else 0
+            if options.out:
+                options.out.write_text(document(outcomes) + "\n")
+    print(table(outcomes) if options.table else document(outcomes))
+    return 1 if any(outcome.survived for outcome in outcomes) else 0
 
 
 if __name__ == "__main__":
