@@ -21,7 +21,7 @@ from benchmarks.kernels.graphs import gemm_graph
 from benchmarks.ranking import schedule_of
 from warpwright.service.db import WriteSession
 from warpwright.service.db.base import now
-from warpwright.service.db.models import Artifact, Candidate, Job, JobVariant, Kernel, Profile
+from warpwright.service.db.models import Artifact, CandidateRow, Job, JobVariant, Kernel, Profile
 from warpwright.service.settings import Settings
 from warpwright.service.testing import StandInToolchain
 from warpwright.service.testing.running import RunningService
@@ -65,11 +65,11 @@ def fill(session: WriteSession, *, first: int, jobs: int) -> None:
         session.add_all(candidate(job_id, number, place, profile) for place in range(A_JOB))
 
 
-def candidate(job_id: str, number: int, place: int, profile: str) -> Candidate:
+def candidate(job_id: str, number: int, place: int, profile: str) -> CandidateRow:
     """One measured candidate with documents of a real one's size."""
     kind = ("default", "role_based", "unspecialized")[place] if place < 3 else "scheduled"
     time_ns = 1e5 * (1 + ((place * 7919 + number) % 101) / 100)
-    return Candidate(
+    return CandidateRow(
         job_id=job_id, key=f"c{number}-{place}", number=place + 1, attempt=1, variant=0, kind=kind, outcome="measured",
         status="proven_optimal", forecast_ns=time_ns * 0.9, measured_ns=time_ns, schedule=SCHEDULE,
         certificate=None, structure={"depth": str(place % 5), "registers": "24/240"}, measurement={"median_ns": time_ns},

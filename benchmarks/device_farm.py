@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -220,7 +221,9 @@ def _line(client: Client, line: Mapping[str, Any]) -> dict[str, Any]:
         "measured": len(timed),
         "fastest_ns_by_kind": {kind: time_ns for time_ns, kind in sorted(timed, reverse=True)},
         "outcomes": dict(sorted(Counter(row.outcome for row in rows).items())),
-        "failures": [{"candidate": row.id, "structure": row.structure, **row.failure} for row in rows if row.failure],
+        "failures": [
+            {"candidate": row.id, "structure": row.structure, **asdict(row.failure)} for row in rows if row.failure
+        ],
         "other_sizes": {row.id: row.measurement["sizes"] for row in rows if row.measurement.get("sizes")},
         "attempts": len(job.attempts),
     }

@@ -15,15 +15,28 @@ from functools import lru_cache
 from pathlib import Path
 
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
-from warpwright.solver.domain import HardwareProfile, KernelGraph, OpKind, Pipeline, Role, WarpSchedule
-from warpwright.solver.forecast import BaselineKind, Simulation, forecast_baseline, simulate
+from warpwright.solver.domain import (
+    BaselineKind,
+    CandidateKind,
+    HardwareProfile,
+    KernelGraph,
+    OpKind,
+    Pipeline,
+    Role,
+    WarpSchedule,
+)
+from warpwright.solver.forecast import Simulation, forecast_baseline, simulate
 from warpwright.solver.forecast.assemble import assemble
 from warpwright.solver.forecast.rank_correlation import kendall_tau, top_fraction
 from warpwright.solver.profiles import load_profile
 
 __all__ = ["Entry", "Landscape", "forecast", "kendall_tau", "read_landscape", "score"]
 
-BASELINE_KINDS: dict[str, BaselineKind] = {"plain": "default", "role": "role_based", "nows": "unspecialized"}
+BASELINE_KINDS: dict[str, BaselineKind] = {
+    "plain": CandidateKind.DEFAULT,
+    "role": CandidateKind.ROLE_BASED,
+    "nows": CandidateKind.UNSPECIALIZED,
+}
 
 
 ATTENTION_LIBRARIES = {"cudnn", "flash2", "flash3", "sdpa"}

@@ -23,6 +23,7 @@ from benchmarks.h200.problems import PROBLEMS
 from warpwright.lowering.compile import CompiledKernel
 from warpwright.lowering.measure import Job
 from warpwright.lowering.measure.statistics import quantile
+from warpwright.solver.domain import CandidateKind
 from warpwright.solver.profiles import load_profile
 from warpwright.tuning.measure import MeasureReport, measure_all
 
@@ -32,7 +33,11 @@ def build(problem_name: str, profile_name: str, folder: Path, *, source_only: bo
     shop = Workshop(load_profile(profile_name), 2, folder, source_only=source_only)
     try:
         family = shop.read(PROBLEMS[problem_name])
-        plans = [p for p in shop.baselines(family) if p.variant == 0 and p.kind in ("default", "unspecialized")]
+        plans = [
+            p
+            for p in shop.baselines(family)
+            if p.variant == 0 and p.kind in (CandidateKind.DEFAULT, CandidateKind.UNSPECIALIZED)
+        ]
         built: dict[str, CompiledKernel] = {}
 
         def on_built(one: Built) -> None:
@@ -77,7 +82,7 @@ def main() -> int:
     problem, profile = PROBLEMS[options.problem], load_profile(options.profile)
     with tempfile.TemporaryDirectory(prefix="two-devices-") as folder:
         built = build(options.problem, options.profile, Path(folder), source_only=options.device == "simulated")
-        kernel, reference = built["default"], built["unspecialized"]
+        kernel, reference = built[CandidateKind.DEFAULT], built[CandidateKind.UNSPECIALIZED]
         if options.device == "simulated":
             kernel, reference = simulated(kernel, "kernel"), simulated(reference, "reference")
         job = Job("", kernel, reference, floor_ns(problem, profile))

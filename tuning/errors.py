@@ -4,14 +4,16 @@ from collections.abc import Sequence
 
 from structlog.contextvars import get_contextvars
 
-from warpwright.lowering.outcome import OutcomeKind, of_reply
 from warpwright.lowering.outcome import Step as LoweringStep
+from warpwright.lowering.outcome import of_reply
 from warpwright.solver.domain import (
     DocumentError,
     ExtraMissing,
+    Failure,
     ForeignCode,
     GraphError,
     NotApplicable,
+    Outcome,
     PinError,
     ProfileError,
     SolverFault,
@@ -19,7 +21,6 @@ from warpwright.solver.domain import (
 )
 from warpwright.tuning import telemetry
 from warpwright.tuning.children import Raised, Refused, Reply
-from warpwright.tuning.result import Failure, Outcome
 from warpwright.tuning.toolchain import StepFailed
 
 __all__ = ["code_of", "failed", "refusal", "solver_fault", "trace"]
@@ -59,7 +60,7 @@ def failed(reply: Reply, step: str) -> StepFailed:
     outcome = of_reply(reply, _STEPS[step])
     if outcome is None:
         raise AssertionError("the task returned")
-    kind = Outcome.SKIPPED if outcome.kind is OutcomeKind.CANCELLED else Outcome(outcome.kind.value)
+    kind = Outcome.SKIPPED if outcome.kind is Outcome.CANCELLED else outcome.kind
     detail = getattr(reply, "output_tail", "") or getattr(reply, "trace", "")
     return StepFailed(kind, Failure(code_of(kind, outcome.details), outcome.message, detail=detail[-8000:]))
 

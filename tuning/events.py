@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from warpwright.tuning.result import CandidateRecord, Step, VariantReport
+from warpwright.solver.domain import Candidate
+from warpwright.tuning.result import Step, VariantReport
 
 __all__ = ["CandidateEnded", "Event", "Phase", "PhaseEntered", "Proposed", "StepStarted", "VariantRead"]
 
@@ -55,7 +56,7 @@ class StepStarted:
 class CandidateEnded:
     """A candidate has ended (possibly a second time, if a built candidate was measured later)."""
 
-    candidate: CandidateRecord
+    candidate: Candidate
     done: int
     total: int
     kind: Literal["candidate"] = "candidate"

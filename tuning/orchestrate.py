@@ -11,35 +11,25 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from warpwright.solver.domain import NotApplicable, WarpwrightError
-from warpwright.tuning.build import Plan, build, skipped
+from warpwright.solver.domain import (
+    Candidate,
+    CandidateKind,
+    Failure,
+    NotApplicable,
+    Outcome,
+    Proposals,
+    WarpwrightError,
+)
+from warpwright.tuning.build import BuildPlan, build, skipped
 from warpwright.tuning.events import CandidateEnded, Event, Phase, PhaseEntered, Proposed, StepStarted, VariantRead
 from warpwright.tuning.outage import Outage
 from warpwright.tuning.planning import baselines, next_yardstick, plans_of
 from warpwright.tuning.ranking import best_of, note_of
 from warpwright.tuning.request import TuneRequest
-from warpwright.tuning.result import (
-    CandidateKind,
-    CandidateRecord,
-    Ending,
-    Failure,
-    Outcome,
-    Step,
-    TuneResult,
-    VariantReport,
-)
+from warpwright.tuning.result import Ending, Step, TuneResult, VariantReport
 from warpwright.tuning.roofline_floor import floor_ns
 from warpwright.tuning.size_checks import RIGHT, SizeChecks, size_entries
-from warpwright.tuning.toolchain import (
-    BuiltCandidate,
-    KernelRead,
-    Measurement,
-    Patience,
-    Proposals,
-    StepFailed,
-    Stop,
-    Toolchain,
-)
+from warpwright.tuning.toolchain import Contestant, KernelRead, Measurement, Patience, StepFailed, Stop, Toolchain
 from warpwright.tuning.verify_baselines import judged
 
 __all__ = ["tune", "with_measurement"]
@@ -59,7 +49,7 @@ class _Run:
     stop: Stop
     deadline: float
     build_until: float
-    records: dict[str, CandidateRecord]
+    records: dict[str, Candidate]
     total: int = 0
     cut: bool = False
     """Candidates were left unbuilt so that the built ones can be measured."""
@@ -76,7 +66,7 @@ class _Run:
         """Whether the remaining time is reserved for measuring what was built."""
         return self.over() or time.monotonic() >= self.build_until
 
-    def ended(self, record: CandidateRecord) -> None:
+    def ended(self, record: Candidate) -> None:
         self.records[record.id] = record
         self.emit(CandidateEnded(record, done=len(self.records), total=self.total))
 
@@ -87,7 +77,7 @@ def tune(
     events: Callable[[Event], None],
     toolchain: Toolchain,
     stop: Stop | None = None,
-    known: Callable[[str], CandidateRecord | None] | None = None,
+    known: Callable[[str], Candidate | None] | None = None,
     parallel: int = 1,
 ) -> TuneResult:
     """Tune one kernel or kernel family.
@@ -118,7 +108,7 @@ def tune(
     )
     run.emit(PhaseEntered(Phase.SOLVING))
     kernels, variants, not_applicable = _read(run)
-    proposals = Proposals((), unknown="stopped") if run.over() else _propose(run, kernels)
+    proposals = Proposals(ended="stopped") if run.over() else _propose(run, kernels)
     tried = {0 if not_applicable else min(kernels)}
     plans = plans_of(request, toolchain, kernels, proposals, min(tried))
     run.total = len(plans)
@@ -183,25 +173,25 @@ def _read(run: _Run) -> tuple[dict[int, KernelRead], tuple[VariantReport, ...], 
 
 def _propose(run: _Run, kernels: Mapping[int, KernelRead]) -> Proposals:
     if not kernels:
-        return Proposals(())
+        return Proposals()
     try:
         return run.toolchain.propose(kernels, run.request, run.patience(run.request.budget.solve_seconds))
     except StepFailed as error:
         # Out of time is an honest "unknown"; any other failure is for the caller to retry.
         if error.outcome not in (Outcome.TIMED_OUT, Outcome.SKIPPED):
             raise
-        return Proposals((), unknown=error.failure.message)
+        return Proposals(ended=error.failure.message)
 
 
-def _nothing_known(candidate: str) -> CandidateRecord | None:
+def _nothing_known(candidate: str) -> Candidate | None:
     return None
 
 
-def _build_all(run: _Run, plans: Sequence[Plan], known: Callable[[str], CandidateRecord | None], parallel: int) -> None:
-    waiting: list[Plan] = []
+def _build_all(run: _Run, plans: Sequence[BuildPlan], known: Callable[[str], Candidate | None], parallel: int) -> None:
+    waiting: list[BuildPlan] = []
     kernels = {plan.id: plan.kernel for plan in plans}
 
-    def ended(record: CandidateRecord) -> None:
+    def ended(record: Candidate) -> None:
         run.ended(judged(record, kernels[record.id], run.request.profile, run.toolchain))
 
     for plan in plans:
@@ -209,9 +199,10 @@ def _build_all(run: _Run, plans: Sequence[Plan], known: Callable[[str], Candidat
         if record is None:
             waiting.append(plan)
         else:
-            ended(replace(record, variant=plan.variant, forecast_ns=plan.forecast_ns))
+            asked = plan.candidate
+            ended(replace(record, variant=asked.variant, params=asked.params, forecast_ns=asked.forecast_ns))
     with ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="build") as pool:
-        running: set[Future[CandidateRecord]] = set()
+        running: set[Future[Candidate]] = set()
         while waiting or running:
             while waiting and len(running) < parallel and not run.building_is_over():
                 plan = waiting.pop(0)
@@ -234,9 +225,7 @@ def _measure_all(run: _Run, kernels: Mapping[int, KernelRead]) -> None:
         return
     run.emit(PhaseEntered(Phase.MEASURING))
     floors = {number: floor_ns(kernel.graph, run.request.profile) for number, kernel in kernels.items()}
-    candidates = [
-        BuiltCandidate(r.id, r.kind, r.variant, r.report, r.products, floors.get(r.variant, 0.0)) for r in built
-    ]
+    candidates = [Contestant(candidate, floors.get(candidate.variant, 0.0)) for candidate in built]
     irs = [variant.ir for variant in run.request.variants]
     patience = run.patience(run.request.budget.measure_seconds * len(candidates))
     try:
@@ -249,7 +238,7 @@ def _measure_all(run: _Run, kernels: Mapping[int, KernelRead]) -> None:
         run.cut = True
 
 
-def _to_measure(records: Sequence[CandidateRecord]) -> list[CandidateRecord]:
+def _to_measure(records: Sequence[Candidate]) -> list[Candidate]:
     """Who takes part in a session: all candidates that are built and have no time yet.
 
     Besides them, of those that an earlier attempt or another job has measured: the compiler's own choices, of which one is the
@@ -271,7 +260,7 @@ def _confirm(run: _Run, checks: SizeChecks) -> None:
         run.ended(checks.confirmed(best, tuple(run.records.values())))
 
 
-def _note(run: _Run, best: CandidateRecord | None) -> str:
+def _note(run: _Run, best: Candidate | None) -> str:
     """What the answer is based on; says so if a measured one should have been checked at other sizes and was not."""
     note = note_of(best)
     if best is None or best.measured_ns is None or best.kind is CandidateKind.UNSPECIALIZED:
@@ -281,7 +270,7 @@ def _note(run: _Run, best: CandidateRecord | None) -> str:
     return f"{note}, not checked at another size"
 
 
-def with_measurement(record: CandidateRecord, outcome: Measurement | StepFailed) -> CandidateRecord:
+def with_measurement(record: Candidate, outcome: Measurement | StepFailed) -> Candidate:
     """The record with the result of measuring: a time, or the reason why there is none."""
     if isinstance(outcome, StepFailed):
         return replace(
@@ -299,6 +288,6 @@ def with_measurement(record: CandidateRecord, outcome: Measurement | StepFailed)
 def _ending(kernels: Mapping[int, KernelRead], proposals: Proposals) -> Ending:
     if not kernels:
         return Ending.NOT_APPLICABLE
-    if proposals.schedules:
+    if proposals.candidates:
         return Ending.TUNED
     return Ending.UNKNOWN if proposals.unknown else Ending.INFEASIBLE

@@ -2,13 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from warpwright.solver.domain import TargetFamily
-from warpwright.tuning.build import Plan
-from warpwright.tuning.candidate_identity import candidate_id
+from warpwright.solver.domain import BASELINES, Candidate, CandidateKind, Outcome, Proposals, TargetFamily, candidate_id
+from warpwright.tuning.build import BuildPlan
 from warpwright.tuning.ranking import ranked
 from warpwright.tuning.request import TuneRequest
-from warpwright.tuning.result import BASELINES, CandidateKind, CandidateRecord, Outcome
-from warpwright.tuning.toolchain import KernelRead, Proposals, Toolchain
+from warpwright.tuning.toolchain import KernelRead, Toolchain
 
 __all__ = ["baselines", "next_yardstick", "plans_of"]
 
@@ -19,45 +17,39 @@ def plans_of(
     kernels: Mapping[int, KernelRead],
     proposals: Proposals,
     baseline_variant: int,
-) -> tuple[Plan, ...]:
+) -> tuple[BuildPlan, ...]:
     """Baselines of the user's default first (they are the yardstick), then proposals, best forecast first."""
     plans = {plan.id: plan for plan in baselines(request, toolchain, kernels, baseline_variant)}
-    for proposal in proposals.schedules:
-        kernel = kernels[proposal.variant]
-        plan = Plan(
-            id=candidate_id(kernel.ir_hash, CandidateKind.SCHEDULED, proposal.schedule),
-            variant=proposal.variant,
-            kind=CandidateKind.SCHEDULED,
-            kernel=kernel,
-            forecast_ns=proposal.forecast_ns,
-            proposal=proposal,
-        )
-        plans.setdefault(plan.id, plan)
+    for candidate in proposals.candidates:
+        plans.setdefault(candidate.id, BuildPlan(candidate, kernels[candidate.variant]))
     return tuple(plans.values())
 
 
 def baselines(
     request: TuneRequest, toolchain: Toolchain, kernels: Mapping[int, KernelRead], variant: int
-) -> tuple[Plan, ...]:
+) -> tuple[BuildPlan, ...]:
     """The compiler's own choices for one variant."""
     family = request.profile.family
     kernel = kernels.get(variant)
     # A kernel that no schedule can express has no graph and no structural hash: its text identifies it.
     ir = request.variants[variant].ir
     return tuple(
-        Plan(
-            id=candidate_id(kernel.ir_hash if kernel else ir, kind, None),
-            variant=variant,
-            kind=kind,
-            kernel=kernel,
-            forecast_ns=toolchain.forecast(kernel, kind, request.profile) if kernel else None,
+        BuildPlan(
+            Candidate(
+                id=candidate_id(kernel.ir_hash if kernel else ir, kind, None),
+                variant=variant,
+                kind=kind,
+                params=request.variants[variant].params,
+                forecast_ns=toolchain.forecast(kernel, kind, request.profile) if kernel else None,
+            ),
+            kernel,
         )
         for kind in (BASELINES if family is TargetFamily.CUDA else (CandidateKind.DEFAULT,))
     )
 
 
 def next_yardstick(
-    records: Sequence[CandidateRecord], kernels: Mapping[int, KernelRead], tried: Collection[int]
+    records: Sequence[Candidate], kernels: Mapping[int, KernelRead], tried: Collection[int]
 ) -> int | None:
     """The variant whose baselines are built because those of the user's default do not fit the device; None if they do.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from warpwright.tuning.result import CandidateKind, CandidateRecord, Outcome
+from warpwright.solver.domain import Candidate, CandidateKind, Outcome
 
 __all__ = ["best_of", "note_of", "ranked", "tied_with_best"]
 
@@ -10,7 +10,7 @@ _KIND_ORDER = {kind: place for place, kind in enumerate(CandidateKind)}
 _CLASS_ORDER = {Outcome.MEASURED: 0, Outcome.COMPILED: 1, Outcome.SOLVED: 2}
 
 
-def _key(record: CandidateRecord) -> tuple[float, float, int, str]:
+def _key(record: Candidate) -> tuple[float, float, int, str]:
     time = record.measured_ns if record.outcome is Outcome.MEASURED else record.forecast_ns
     return (
         _CLASS_ORDER.get(record.outcome, 9),
@@ -20,7 +20,7 @@ def _key(record: CandidateRecord) -> tuple[float, float, int, str]:
     )
 
 
-def ranked(records: Sequence[CandidateRecord]) -> tuple[CandidateRecord, ...]:
+def ranked(records: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """Usable candidates, best first: measured by time, then built by forecast, then solved by forecast.
 
     Ties are broken by kind and id, so that every run over equal times names the same winner.
@@ -28,7 +28,7 @@ def ranked(records: Sequence[CandidateRecord]) -> tuple[CandidateRecord, ...]:
     return tuple(sorted((r for r in records if r.outcome in _CLASS_ORDER and not r.not_honoured), key=_key))
 
 
-def best_of(records: Sequence[CandidateRecord]) -> CandidateRecord | None:
+def best_of(records: Sequence[Candidate]) -> Candidate | None:
     """The winner, or None if no candidate is usable.
 
     Once something was measured, an unmeasured candidate never wins, whatever its forecast.
@@ -37,7 +37,7 @@ def best_of(records: Sequence[CandidateRecord]) -> CandidateRecord | None:
     return usable[0] if usable else None
 
 
-def tied_with_best(records: Sequence[CandidateRecord]) -> tuple[str, ...]:
+def tied_with_best(records: Sequence[Candidate]) -> tuple[str, ...]:
     """Ids of measured candidates whose time lies within the winner's own spread of it, the winner included.
 
     The spread is ``measurement["spread_ns"]`` where the protocol reported one, else nothing ties.
@@ -58,7 +58,7 @@ LOWERED_SOURCES = ("ascend_source", "cuda_source")
 """Products that show that a candidate was lowered although no compiler for the target was available."""
 
 
-def note_of(best: CandidateRecord | None) -> str:
+def note_of(best: Candidate | None) -> str:
     """What the answer is based on, as shown to users."""
     if best is None:
         return "nothing usable"
@@ -66,5 +66,5 @@ def note_of(best: CandidateRecord | None) -> str:
         return "measured"
     if best.outcome is Outcome.COMPILED:
         return "compiled, not measured"
-    lowered = any(product.name in LOWERED_SOURCES for product in best.products)
+    lowered = any(name in best.products for name in LOWERED_SOURCES)
     return "lowered, not compiled, not measured" if lowered else "solved, not compiled"

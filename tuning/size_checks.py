@@ -10,11 +10,10 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import Any
 
-from warpwright.solver.domain import Schedule, WarpwrightError, digest_text
+from warpwright.solver.domain import Candidate, CandidateKind, Outcome, Schedule, WarpwrightError, digest_text
 from warpwright.tuning.outage import Outage
 from warpwright.tuning.request import Size, TuneRequest
-from warpwright.tuning.result import CandidateKind, CandidateRecord, Outcome
-from warpwright.tuning.toolchain import Built, BuiltCandidate, BuiltSize, Measurement, Patience, StepFailed, Toolchain
+from warpwright.tuning.toolchain import Built, BuiltSize, Contestant, Measurement, Patience, StepFailed, Toolchain
 
 __all__ = ["NOT_BUILT", "NOT_CHECKED", "RIGHT", "SizeChecks", "size_entries"]
 
@@ -26,7 +25,7 @@ OWN_FAULTS = frozenset({Outcome.WRONG_RESULT, Outcome.CRASHED, Outcome.TIMED_OUT
 NOBODYS_FAULTS = frozenset({Outcome.INFRASTRUCTURE, Outcome.SKIPPED, Outcome.DEVICE_LOST})
 
 
-def size_entries(record: CandidateRecord) -> list[dict[str, Any]]:
+def size_entries(record: Candidate) -> list[dict[str, Any]]:
     """A record's results at other sizes: name, digest of the IR, outcome, message, waves; empty if it was not checked."""
     found = record.measurement.get("sizes")
     return [dict(entry) for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
@@ -41,14 +40,14 @@ class SizeChecks:
     patience: Callable[[float], Patience]
     parallel: int
 
-    def pending(self, record: CandidateRecord) -> bool:
+    def pending(self, record: Candidate) -> bool:
         """Whether a measured record must be checked first. The reference itself has nothing to be compared with."""
         wanted = [digest_text(size.ir) for size in self.request.variants[record.variant].sizes]
         if record.outcome is not Outcome.MEASURED or record.kind is CandidateKind.UNSPECIALIZED:
             return False
         return wanted != [entry["ir"] for entry in size_entries(record)]
 
-    def confirmed(self, record: CandidateRecord, records: Iterable[CandidateRecord]) -> CandidateRecord:
+    def confirmed(self, record: Candidate, records: Iterable[Candidate]) -> Candidate:
         """The record with its outcome at every size: still measured, or with the failure that it showed."""
         reference = next((r for r in records if r.kind is CandidateKind.UNSPECIALIZED and r.built), None)
         sizes = self.request.variants[record.variant].sizes
@@ -77,11 +76,11 @@ class SizeChecks:
 
     def _with(
         self,
-        record: CandidateRecord,
+        record: Candidate,
         sizes: Sequence[Size],
         ends: Sequence[tuple[str, str]],
         waves: dict[str, Any] | None = None,
-    ) -> CandidateRecord:
+    ) -> Candidate:
         entries = self._entries(sizes, ends, waves or {})
         return replace(record, measurement={**record.measurement, "sizes": entries})
 
@@ -97,9 +96,7 @@ class SizeChecks:
             for size, (outcome, message) in zip(sizes, ends, strict=True)
         ]
 
-    def _build_all(
-        self, record: CandidateRecord, reference: CandidateRecord, sizes: Sequence[Size]
-    ) -> list[BuiltSize | str]:
+    def _build_all(self, record: Candidate, reference: Candidate, sizes: Sequence[Size]) -> list[BuiltSize | str]:
         """Candidate and reference at every size, or the reason why there is none."""
         plain = {size.name: size.ir for size in self.request.variants[reference.variant].sizes}
         with ThreadPoolExecutor(max_workers=self.parallel, thread_name_prefix="sizes") as pool:
@@ -145,10 +142,10 @@ class SizeChecks:
         return built
 
     def _check(
-        self, record: CandidateRecord, reference: CandidateRecord, sizes: Sequence[BuiltSize]
+        self, record: Candidate, reference: Candidate, sizes: Sequence[BuiltSize]
     ) -> Measurement | StepFailed | None:
         """The result of a session with only the two: the first failure, else the last outcome; None if there was no check."""
-        candidates = [_candidate(reference, ()), _candidate(record, tuple(sizes))]
+        candidates = [Contestant(reference), Contestant(record, sizes=tuple(sizes))]
         irs = [variant.ir for variant in self.request.variants]
         patience = self.patience(self.request.budget.measure_seconds * (1 + len(sizes)))
         said: Measurement | StepFailed | None = None
@@ -159,10 +156,6 @@ class SizeChecks:
                 return outcome
             said = said if isinstance(said, Measurement) else outcome
         return said
-
-
-def _candidate(record: CandidateRecord, sizes: tuple[BuiltSize, ...]) -> BuiltCandidate:
-    return BuiltCandidate(record.id, record.kind, record.variant, record.report, record.products, sizes=sizes)
 
 
 def _waves(outcome: Measurement | StepFailed | None) -> dict[str, Any]:

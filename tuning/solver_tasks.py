@@ -6,12 +6,12 @@ A solve may ignore every limit that its engine offers (native code, lost timeout
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any
 
 from warpwright.solver.ascend.kernel_solve import solve_graph
-from warpwright.solver.candidates import Candidate, Rejected, propose_family
-from warpwright.solver.domain import Feasible, HardwareProfile, Infeasible, KernelGraph, Pins, TargetFamily, dump, load
+from warpwright.solver.candidates import propose_family
+from warpwright.solver.domain import Feasible, HardwareProfile, KernelGraph, Pins, Proposals, TargetFamily, dump, load
 from warpwright.solver.engines import Budget
 from warpwright.solver.explain import explain
 from warpwright.solver.warp.problem import close_problem
@@ -24,15 +24,14 @@ __all__ = ["explain_warp", "propose_warp", "solve_warp"]
 def propose_warp(payload: dict[str, Any]) -> dict[str, Any]:
     """Task ``propose.warp``: structurally different verified schedules of a kernel family, best forecast first.
 
-    Keys: ``kernels`` (list of ``variant``, ``params``, ``graph``), ``profile``, ``pins``, ``count``, ``engine``, ``seed``,
-    ``work_limit``, ``wall_seconds``. Returns ``schedules``, ``rejected`` (proven impossible) and ``unknown`` (why the search
-    was not exhaustive if nothing was found).
+    Keys: ``kernels`` (list of ``variant``, ``params``, ``graph``, ``ir_hash``), ``profile``, ``pins``, ``count``, ``engine``,
+    ``seed``, ``work_limit``, ``wall_seconds``. Returns ``proposals``.
     """
     kernels = payload["kernels"]
     numbers = [int(kernel["variant"]) for kernel in kernels]
 
-    def progress(found: Sequence[Candidate]) -> None:
-        keep(payload, {"schedules": [_candidate(candidate, numbers[candidate.variant]) for candidate in found]})
+    def progress(found: Proposals) -> None:
+        keep(payload, {"proposals": dump(_numbered(found, numbers))})
 
     proposals = propose_family(
         [(dict(kernel["params"]), _graph(kernel["graph"])) for kernel in kernels],
@@ -41,15 +40,10 @@ def propose_warp(payload: dict[str, Any]) -> dict[str, Any]:
         engine=str(payload["engine"]),
         budget=_budget(payload),
         pins=_pins(payload),
+        kernels=[str(kernel["ir_hash"]) for kernel in kernels],
         progress=progress,
     )
-    infeasible = [rejected for rejected in proposals.rejected if isinstance(rejected.verdict, Infeasible)]
-    unknown = [rejected for rejected in proposals.rejected if not isinstance(rejected.verdict, Infeasible)]
-    return {
-        "schedules": [_candidate(candidate, numbers[candidate.variant]) for candidate in proposals.candidates],
-        "rejected": [_rejected(rejected, numbers[rejected.variant]) for rejected in infeasible],
-        "unknown": _reason(unknown),
-    }
+    return {"proposals": dump(_numbered(proposals, numbers))}
 
 
 def solve_warp(payload: dict[str, Any]) -> dict[str, Any]:
@@ -79,29 +73,13 @@ def explain_warp(payload: dict[str, Any]) -> dict[str, Any]:
     return {"explanation": found.to_dict()}
 
 
-def _candidate(candidate: Candidate, variant: int) -> dict[str, Any]:
-    return {
-        "variant": variant,
-        "schedule": dump(candidate.schedule),
-        "certificate": dump(candidate.certificate),
-        "status": candidate.status,
-        "forecast_ns": candidate.forecast_ns,
-        "structure": candidate.structure,
-    }
-
-
-def _rejected(rejected: Rejected, variant: int) -> dict[str, Any]:
-    assert isinstance(rejected.verdict, Infeasible)
-    return {
-        "variant": variant,
-        "structure": rejected.structure,
-        "conflicts": [asdict(conflict) for conflict in rejected.verdict.conflicts],
-    }
-
-
-def _reason(unknown: list[Rejected]) -> str:
-    reasons = sorted({getattr(rejected.verdict, "reason", "") for rejected in unknown})
-    return f"{len(unknown)} structures undecided: {'; '.join(reasons)[:300]}" if unknown else ""
+def _numbered(proposals: Proposals, numbers: Sequence[int]) -> Proposals:
+    """The proposals with the request's numbers of the variants: those that could not be read are not among the kernels."""
+    return Proposals(
+        tuple(replace(each, variant=numbers[each.variant]) for each in proposals.candidates),
+        tuple(replace(each, variant=numbers[each.variant]) for each in proposals.rejected),
+        tuple(replace(each, variant=numbers[each.variant]) for each in proposals.undecided),
+    )
 
 
 def _graph(document: dict[str, Any]) -> KernelGraph:

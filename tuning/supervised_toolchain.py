@@ -5,22 +5,22 @@ Only the verifier and the simulator run in this process; both are plain Python w
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
-
-from pydantic import JsonValue
 
 from warpwright.lowering.compile.options import BuildOption
 from warpwright.lowering.measure.protocol import GPU_1
 from warpwright.solver.ascend.certify import CONSTRAINT_SET as ASCEND_CONSTRAINT_SET
 from warpwright.solver.ascend.verify import verify_buffers
 from warpwright.solver.domain import (
-    Certificate,
-    Conflict,
+    CandidateKind,
+    Failure,
     HardwareProfile,
     KernelGraph,
+    Outcome,
     Pins,
+    Proposals,
     Schedule,
     TargetFamily,
     Verdict,
@@ -32,7 +32,7 @@ from warpwright.solver.domain import (
     dumps,
     load,
 )
-from warpwright.solver.forecast import BaselineKind, forecast_baseline
+from warpwright.solver.forecast import forecast_baseline
 from warpwright.solver.warp.problem import CONSTRAINT_SET
 from warpwright.solver.warp.verify import verify
 from warpwright.tuning import errors
@@ -41,35 +41,26 @@ from warpwright.tuning.compilers import compilers_here
 from warpwright.tuning.measure.devices import Devices
 from warpwright.tuning.partial_answer import kept
 from warpwright.tuning.request import TuneRequest
-from warpwright.tuning.result import CandidateKind, Failure, Outcome, Product, RejectedStructure
 from warpwright.tuning.solver_attempts import answered, died
 from warpwright.tuning.task_runner import TaskAnswer, TaskRunner
 from warpwright.tuning.toolchain import (
     Built,
-    BuiltCandidate,
+    Contestant,
     Identity,
     KernelRead,
     Materialized,
     Measurement,
     Patience,
-    Proposals,
-    ProposedSchedule,
     Solving,
     StepFailed,
 )
 
-__all__ = ["ChildToolchain", "proposals_of"]
+__all__ = ["ChildToolchain"]
 
 VERIFICATION = "reference-unspecialized/1"
 """How correctness is checked: poisoned outputs, fresh inputs, the same IR without specialisation as reference,
 before and after.
 """
-
-_BASELINES: dict[CandidateKind, BaselineKind] = {
-    CandidateKind.DEFAULT: "default",
-    CandidateKind.ROLE_BASED: "role_based",
-    CandidateKind.UNSPECIALIZED: "unspecialized",
-}
 
 
 class ChildToolchain:
@@ -103,6 +94,7 @@ class ChildToolchain:
                 {
                     "variant": number,
                     "params": dict(request.variants[number].params),
+                    "ir_hash": kernel.ir_hash,
                     # NPU problems are TileLang's own scheduler calls: they are asked again under the pins.
                     **({"graph": dump(kernel.graph)} if cuda else {"ir": request.variants[number].ir}),
                 }
@@ -117,9 +109,11 @@ class ChildToolchain:
             "wall_seconds": patience.left,
         }
         value, ended = self._best_of("propose.warp" if cuda else "propose.buffer", payload, patience)
-        for document in () if cuda else value["schedules"]:
-            self._pinned[_digest(load(Schedule, document["schedule"]))] = load(KernelGraph, document["graph"])
-        return proposals_of({**value, "unknown": ended or value["unknown"]})
+        proposals: Proposals = load(Proposals, value["proposals"])
+        for candidate in proposals.candidates:
+            if candidate.schedule is not None and (graph := value.get("graphs", {}).get(candidate.id)) is not None:
+                self._pinned[_digest(candidate.schedule)] = load(KernelGraph, graph)
+        return replace(proposals, ended=ended)
 
     def solve(
         self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, patience: Patience
@@ -132,19 +126,18 @@ class ChildToolchain:
 
     def explain(
         self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, why: str, patience: Patience
-    ) -> Mapping[str, JsonValue]:
+    ) -> Mapping[str, object]:
         """Task ``explain.warp``."""
         payload = {**_question(kernel, profile, pins, patience), **asdict(Solving()), "why": why}
         answer = self._solved("explain.warp", payload, patience)
-        explanation: Mapping[str, JsonValue] = _value(answer.reply, "solve")["explanation"]
+        explanation: Mapping[str, object] = _value(answer.reply, "solve")["explanation"]
         return explanation
 
     def forecast(self, kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile) -> float | None:
         """The simulator's forecast of one of TileLang's own choices."""
-        baseline = _BASELINES.get(kind)
-        if baseline is None or profile.family is not TargetFamily.CUDA:
+        if kind is CandidateKind.SCHEDULED or profile.family is not TargetFamily.CUDA:
             return None
-        simulation = forecast_baseline(kernel.graph, profile, baseline)
+        simulation = forecast_baseline(kernel.graph, profile, kind)
         return None if simulation.deadlocked else float(simulation.nanoseconds)
 
     def verify(self, kernel: KernelRead, profile: HardwareProfile, schedule: Schedule) -> tuple[Violation, ...]:
@@ -158,10 +151,10 @@ class ChildToolchain:
         """Task ``materialize.warp`` or ``materialize.ascend``."""
         task = "materialize.warp" if profile.family is TargetFamily.CUDA else "materialize.ascend"
         value = self._run(task, {"ir": ir, "schedule": dump(schedule)}, patience, "materialize")
-        products = [Product("ir", "application/json", value["ir"].encode())]
+        products = {"ir": value["ir"].encode()}
         if value.get("source"):
-            products.insert(0, Product("tilelang_source", "text/x-python", value["source"].encode()))
-        return Materialized(value["ir"], tuple(products))
+            products["tilelang_source"] = value["source"].encode()
+        return Materialized(value["ir"], products)
 
     def compile(
         self,
@@ -191,7 +184,7 @@ class ChildToolchain:
         return self._devices.for_profile(profile) is not None
 
     def measure(
-        self, candidates: Sequence[BuiltCandidate], irs: Sequence[str], profile: HardwareProfile, patience: Patience
+        self, candidates: Sequence[Contestant], irs: Sequence[str], profile: HardwareProfile, patience: Patience
     ) -> Iterator[tuple[str, Measurement | StepFailed]]:
         """A measuring session on this machine's device; see ``warpwright.lowering.measure``."""
         device = self._devices.for_profile(profile)
@@ -275,31 +268,6 @@ def _digest(schedule: Schedule) -> str:
     return digest_text(dumps(schedule))
 
 
-def proposals_of(value: Mapping[str, Any]) -> Proposals:
-    """The value of a proposing task, as the orchestration needs it."""
-    return Proposals(
-        schedules=tuple(_proposed(document) for document in value["schedules"]),
-        rejected=tuple(_rejected(document) for document in value.get("rejected", ())),
-        unknown=value["unknown"],
-    )
-
-
-def _proposed(document: dict[str, Any]) -> ProposedSchedule:
-    return ProposedSchedule(
-        variant=document["variant"],
-        schedule=load(Schedule, document["schedule"]),
-        certificate=load(Certificate, document["certificate"]),
-        status=document["status"],
-        forecast_ns=document["forecast_ns"],
-        structure=document["structure"],
-    )
-
-
-def _rejected(document: dict[str, Any]) -> RejectedStructure:
-    conflicts = tuple(Conflict(**conflict) for conflict in document["conflicts"])
-    return RejectedStructure(document["variant"], document["structure"], conflicts)
-
-
 def _built(document: dict[str, Any], files: dict[str, bytes], source_name: str) -> Built:
     """A CompiledKernel document as the orchestration needs it.
 
@@ -310,15 +278,15 @@ def _built(document: dict[str, Any], files: dict[str, bytes], source_name: str) 
     source = document.get("source", "")
     binary = document.get("binary") is not None
     report = {key: value for key, value in document.items() if key not in ("source", "binary")}
-    products = [Product(source_name, "text/x-cuda", source.encode())] if source else []
+    products: dict[str, bytes] = {source_name: source.encode()} if source else {}
     if binary:
         # By digest, not by path: the path belongs to the machine that built it.
         data = next((data for data in files.values() if digest_bytes(data) == document["binary_digest"]), None)
         if data is None:
             failure = Failure("binary-missing", "the build names a binary that was not returned with it")
             raise StepFailed(Outcome.INFRASTRUCTURE, failure, report=report)
-        products.append(Product("binary", "application/x-sharedlib", data))
-    kind = Outcome(outcome["kind"]) if outcome["kind"] in Outcome.__members__.values() else Outcome.INFRASTRUCTURE
+        products["binary"] = data
+    kind = Outcome(outcome["kind"]) if outcome["kind"] in set(Outcome) else Outcome.INFRASTRUCTURE
     if kind not in (Outcome.COMPILED, Outcome.NOT_HONOURED):
         details = outcome.get("details") or ()
         failure = Failure(errors.code_of(kind, details), outcome.get("message", ""))
@@ -326,4 +294,4 @@ def _built(document: dict[str, Any], files: dict[str, bytes], source_name: str) 
     gaps = tuple(f"{gap['what']}: planned {gap['planned']}, found {gap['found']}" for gap in document["not_honoured"])
     if kind is Outcome.NOT_HONOURED and not gaps:
         gaps = (outcome.get("message", "the binary differs from the plan"),)
-    return Built(report, gaps, tuple(products), binary=binary)
+    return Built(report, gaps, products, binary=binary)

@@ -11,24 +11,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pydantic import JsonValue
-
 from warpwright.lowering.compile.options import BuildOption
-from warpwright.solver.domain import Certificate, HardwareProfile, KernelGraph, Pins, Schedule, Verdict, Violation
+from warpwright.solver.domain import (
+    Candidate,
+    CandidateKind,
+    Failure,
+    HardwareProfile,
+    KernelGraph,
+    Outcome,
+    Pins,
+    Proposals,
+    Schedule,
+    Verdict,
+    Violation,
+)
 from warpwright.tuning.request import TuneRequest
-from warpwright.tuning.result import CandidateKind, Failure, Outcome, Product, RejectedStructure
 
 __all__ = [
     "Built",
-    "BuiltCandidate",
     "BuiltSize",
+    "Contestant",
     "Identity",
     "KernelRead",
     "Materialized",
     "Measurement",
     "Patience",
-    "Proposals",
-    "ProposedSchedule",
     "Solving",
     "StepFailed",
     "Stop",
@@ -81,11 +88,11 @@ class Patience:
 class StepFailed(Exception):
     """A step ended without its product. ``outcome`` says who caused it, ``failure`` why."""
 
-    def __init__(self, outcome: Outcome, failure: Failure, *, report: Mapping[str, JsonValue] | None = None) -> None:
+    def __init__(self, outcome: Outcome, failure: Failure, *, report: Mapping[str, object] | None = None) -> None:
         super().__init__(f"{outcome}: {failure.message}")
         self.outcome = outcome
         self.failure = failure
-        self.report: Mapping[str, JsonValue] = report or {}
+        self.report: Mapping[str, object] = report or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,28 +114,6 @@ class KernelRead:
 
 
 @dataclass(frozen=True, slots=True)
-class ProposedSchedule:
-    """A schedule that the solver proposes for one variant, best forecast first."""
-
-    variant: int
-    schedule: Schedule
-    certificate: Certificate
-    status: str
-    forecast_ns: float | None
-    structure: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Proposals:
-    """The solver's findings. Nothing proposed and nothing unknown means infeasible, with the families in ``rejected``."""
-
-    schedules: tuple[ProposedSchedule, ...]
-    rejected: tuple[RejectedStructure, ...] = ()
-    unknown: str = ""
-    """Why the search was not exhaustive; empty if it was."""
-
-
-@dataclass(frozen=True, slots=True)
 class Solving:
     """How one solve is done: engine, seed, and its deterministic work limit."""
 
@@ -142,16 +127,17 @@ class Materialized:
     """IR with a schedule in it, and source to paste."""
 
     ir: str
-    products: tuple[Product, ...] = ()
+    products: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
     """A compiled candidate: what was read back, and where the binary differs from the plan."""
 
-    report: Mapping[str, JsonValue]
+    report: Mapping[str, object]
     not_honoured: tuple[str, ...]
-    products: tuple[Product, ...]
+    products: Mapping[str, bytes]
+    """Bytes by name, as ``Candidate.products``."""
     binary: bool = True
     """False if source is the last product, because no compiler for the target is available."""
 
@@ -166,14 +152,10 @@ class BuiltSize:
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltCandidate:
-    """A built candidate as the measuring child needs it."""
+class Contestant:
+    """A built candidate on its way into a measuring session, with what the session has to know beside it."""
 
-    id: str
-    kind: CandidateKind
-    variant: int
-    report: Mapping[str, JsonValue]
-    products: tuple[Product, ...]
+    candidate: Candidate
     floor_ns: float = 0.0
     """No launch can be faster (roofline of the profile); 0 if it is not known."""
     sizes: tuple[BuiltSize, ...] = ()
@@ -185,7 +167,7 @@ class Measurement:
     """Time of one launch, and everything else that the protocol recorded."""
 
     nanoseconds: float
-    record: Mapping[str, JsonValue]
+    record: Mapping[str, object]
 
 
 class Toolchain(Protocol):
@@ -216,7 +198,7 @@ class Toolchain(Protocol):
 
     def explain(
         self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, why: str, patience: Patience
-    ) -> Mapping[str, JsonValue]:
+    ) -> Mapping[str, object]:
         """Why a choice such as ``pipelines.ab.depth=4`` is possible, costly or impossible: families and numbers.
 
         Raises:
@@ -253,7 +235,7 @@ class Toolchain(Protocol):
         ...
 
     def measure(
-        self, candidates: Sequence[BuiltCandidate], irs: Sequence[str], profile: HardwareProfile, patience: Patience
+        self, candidates: Sequence[Contestant], irs: Sequence[str], profile: HardwareProfile, patience: Patience
     ) -> Iterator[tuple[str, Measurement | StepFailed]]:
         """Check and time built candidates, near-winners interleaved; results by candidate id as they come.
 

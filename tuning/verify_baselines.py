@@ -2,11 +2,8 @@
 
 from dataclasses import asdict, replace
 
-from pydantic import JsonValue
-
-from warpwright.solver.domain import HardwareProfile, TargetFamily, WarpwrightError
-from warpwright.solver.forecast import BASELINES, chosen_schedule
-from warpwright.tuning.result import CandidateKind, CandidateRecord
+from warpwright.solver.domain import Candidate, CandidateKind, HardwareProfile, TargetFamily, WarpwrightError
+from warpwright.solver.forecast import chosen_schedule
 from warpwright.tuning.toolchain import KernelRead, Toolchain
 
 __all__ = ["VERDICT", "judged"]
@@ -17,26 +14,23 @@ others, we judged another schedule than the one that ran."""
 WARP = 32
 
 
-def judged(
-    record: CandidateRecord, kernel: KernelRead | None, profile: HardwareProfile, toolchain: Toolchain
-) -> CandidateRecord:
+def judged(record: Candidate, kernel: KernelRead | None, profile: HardwareProfile, toolchain: Toolchain) -> Candidate:
     """A baseline's record with the verifier's verdict on its schedule, as far as that is known from the compiler's sources.
 
     Other records, and baselines without roles, are returned unchanged. A kernel that the rules do not cover has no verdict.
     """
-    kind = next((each for each in BASELINES if each == record.kind.value), None)
-    if kind is None or kernel is None or record.kind is CandidateKind.SCHEDULED:
+    if kernel is None or record.kind is CandidateKind.SCHEDULED:
         return record
     if profile.family is not TargetFamily.CUDA or not record.built:
         return record
     try:
-        chosen = chosen_schedule(kernel.graph, profile, kind)
+        chosen = chosen_schedule(kernel.graph, profile, record.kind)
         if chosen is None:
             return record
         violations = toolchain.verify(kernel, profile, chosen[0])
     except WarpwrightError:
         return record
-    verdict: dict[str, JsonValue] = {
+    verdict: dict[str, object] = {
         "threads": WARP * chosen[0].num_warps,
         "violations": [asdict(each) for each in violations],
     }

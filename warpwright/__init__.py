@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from warpwright.errors import KernelFileError, LockError, ServerError, ServerUnreachable
     from warpwright.jit import tuned
     from warpwright.kernel_file import KernelFile, KernelVariant, read_kernel_file
-    from warpwright.result import Candidate, Failure, Rejected, Result
+    from warpwright.result import Result
+    from warpwright.solver.domain import Candidate, Failure, RejectedStructure
 
 __all__ = [
     "AsyncClient",
@@ -23,7 +24,7 @@ __all__ = [
     "KernelFileError",
     "KernelVariant",
     "LockError",
-    "Rejected",
+    "RejectedStructure",
     "Result",
     "ServerError",
     "ServerUnreachable",
@@ -35,14 +36,14 @@ __all__ = [
 
 _HOMES = {
     "AsyncClient": "client",
-    "Candidate": "result",
+    "Candidate": "solver.domain",
     "Client": "client",
-    "Failure": "result",
+    "Failure": "solver.domain",
     "KernelFile": "kernel_file",
     "KernelFileError": "errors",
     "KernelVariant": "kernel_file",
     "LockError": "errors",
-    "Rejected": "result",
+    "RejectedStructure": "solver.domain",
     "Result": "result",
     "ServerError": "errors",
     "ServerUnreachable": "errors",

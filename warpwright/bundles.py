@@ -4,14 +4,12 @@ from pathlib import Path
 
 from warpwright.lowering.compile import CompiledKernel, from_document
 from warpwright.lowering.measure.runner import Job
-from warpwright.result import Candidate, Result
+from warpwright.result import Result
+from warpwright.solver.domain import Candidate, CandidateKind
 from warpwright.solver.domain.errors import WarpwrightError
 from warpwright.tuning.bundle import Contents
 
 __all__ = ["contents_of"]
-
-REFERENCE = "unspecialized"
-"""The reference is the same IR compiled without any specialisation."""
 
 
 def contents_of(result: Result, folder: Path) -> Contents:
@@ -24,14 +22,16 @@ def contents_of(result: Result, folder: Path) -> Contents:
     if not built:
         raise WarpwrightError("no candidate of this job has a binary", code="bundle-empty", place=result.job)
     kernels = {candidate.id: _kernel(candidate, folder) for candidate in built}
-    reference = next((kernels[candidate.id] for candidate in built if candidate.kind == REFERENCE), None)
+    reference = next(
+        (kernels[candidate.id] for candidate in built if candidate.kind is CandidateKind.UNSPECIALIZED), None
+    )
     if reference is None:
         raise WarpwrightError(
             "the unspecialized build is missing, and without it nothing can be checked",
             code="bundle-no-reference",
             place=result.job,
         )
-    baselines = tuple(candidate.id for candidate in built if candidate.kind != "scheduled")
+    baselines = tuple(candidate.id for candidate in built if candidate.kind is not CandidateKind.SCHEDULED)
     return Contents(
         jobs=tuple(Job(candidate.id, kernels[candidate.id], reference) for candidate in built),
         origin=result.job or result.kernel,

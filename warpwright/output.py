@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from warpwright.client import Client
-from warpwright.result import Candidate, Result
-from warpwright.solver.domain import documents
+from warpwright.result import Result, candidate_document
+from warpwright.solver.domain import Candidate, documents
 
 __all__ = ["FILE_NAMES", "write_candidates", "write_result"]
 
@@ -51,7 +51,7 @@ def write_candidates(result: Result, folder: Path) -> None:
 
 def _write_candidate(candidate: Candidate, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "candidate.json").write_text(json.dumps(candidate.to_json(), indent=1) + "\n", "utf-8")
+    (folder / "candidate.json").write_text(json.dumps(candidate_document(candidate), indent=1) + "\n", "utf-8")
     if candidate.schedule is not None:
         (folder / "schedule.json").write_text(documents.dumps(candidate.schedule) + "\n", "utf-8")
     for name, data in candidate.products.items():

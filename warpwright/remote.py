@@ -1,25 +1,19 @@
 """Tuning on a server: submit, wait, and turn the job's resources into the same :class:`Result` that local tuning gives."""
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
 from warpwright.client import Client
 from warpwright.errors import ServerError
 from warpwright.kernel_file import KernelFile, KernelVariant
-from warpwright.result import Candidate, Failure, Rejected, Result
+from warpwright.result import Result
 from warpwright.service.candidates.schemas import CandidateView
-from warpwright.service.jobs.schemas import (
-    EventView,
-    FailureView,
-    JobSubmission,
-    JobView,
-    SizeSubmission,
-    VariantSubmission,
-)
+from warpwright.service.jobs.schemas import EventView, JobSubmission, JobView, SizeSubmission, VariantSubmission
 from warpwright.service.pages import encode_cursor
-from warpwright.solver.domain import Certificate, HardwareProfile, Pins, Schedule, WarpwrightError, documents
+from warpwright.solver.domain import Candidate, HardwareProfile, Outcome, Pins, WarpwrightError, documents
 from warpwright.tuning.toolchain import Stop
 
 __all__ = ["result_of_job", "submission_of", "tune_there"]
@@ -133,11 +127,9 @@ def result_of_job(
     """
     if job.error is not None and job.ending is None:
         raise ServerError(job.error.message, code=job.error.code, place=job.error.place)
-    params = {variant.number: variant.params for variant in job.variants}
     wanted = products_of or (lambda view: view.id == job.best)
     candidates = [
-        _candidate(view, params.get(view.variant, {}), _products(client, view) if wanted(view) else {})
-        for view in client.candidates(job.id)
+        _candidate(view, _products(client, view) if wanted(view) else {}) for view in client.candidates(job.id)
     ]
     candidates.sort(key=lambda candidate: (candidate.id != job.best, _usable_first(candidate)))
     return Result(
@@ -146,17 +138,8 @@ def result_of_job(
         ending=job.ending or "unknown",
         best=next((entry for entry in candidates if entry.id == job.best), None),
         candidates=tuple(candidates),
-        rejected=tuple(
-            Rejected(
-                entry.variant,
-                entry.structure,
-                tuple((each["family"], each["message"], each.get("relaxation", "")) for each in entry.conflicts),
-            )
-            for entry in job.rejected
-        ),
-        refused_variants={
-            variant.number: _failure(variant.failure) for variant in job.variants if variant.failure is not None
-        },
+        rejected=tuple(job.rejected),
+        refused_variants={v.number: v.failure for v in job.variants if v.failure is not None},
         note=job.note,
         partial=job.partial,
         stopped_by=job.stopped_by,
@@ -169,35 +152,15 @@ def _products(client: Client, view: CandidateView) -> dict[str, bytes]:
     return {name: client.artifact(digest) for name, digest in view.artifacts.items()}
 
 
-def _candidate(view: CandidateView, params: dict[str, JsonValue], products: dict[str, bytes]) -> Candidate:
-    return Candidate(
-        id=view.id,
-        kind=view.kind,
-        outcome=view.outcome,
-        variant=view.variant,
-        params=params,
-        status=view.status,
-        schedule=documents.load(Schedule, view.schedule) if view.schedule else None,
-        certificate=documents.load(Certificate, view.certificate) if view.certificate else None,
-        structure={name: str(value) for name, value in view.structure.items()},
-        forecast_ns=view.forecast_ns,
-        measured_ns=view.measured_ns,
-        measurement=view.measurement,
-        report=view.report,
-        not_honoured=tuple(view.not_honoured),
-        failure=_failure(FailureView.model_validate(view.failure)) if view.failure else None,
-        seconds=view.seconds,
-        products=products,
-    )
-
-
-def _failure(failure: FailureView) -> Failure:
-    return Failure(failure.code, failure.message, failure.place, failure.detail)
+def _candidate(view: CandidateView, products: dict[str, bytes]) -> Candidate:
+    """The candidate out of its envelope, with the bytes that were fetched."""
+    values = {field.name: getattr(view, field.name) for field in fields(Candidate)}
+    return Candidate(**{**values, "products": products})
 
 
 def _usable_first(candidate: Candidate) -> tuple[int, float]:
     """Sort key of the table: measured ones by time, built ones by forecast, then the rest."""
-    order: Iterable[str] = ("measured", "compiled", "solved")
-    place = {outcome: number for number, outcome in enumerate(order)}.get(candidate.outcome, 9)
+    order = (Outcome.MEASURED, Outcome.COMPILED, Outcome.SOLVED)
+    place = order.index(candidate.outcome) if candidate.outcome in order else len(order)
     time = candidate.measured_ns if candidate.measured_ns is not None else candidate.forecast_ns
     return place, time if time is not None else float("inf")

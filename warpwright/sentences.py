@@ -1,7 +1,7 @@
 """Results in words for the command line: a candidate's description and times, in addition to the service's sentences."""
 
-from warpwright.result import Candidate
 from warpwright.service.candidates.sentences import proof_line, registers_of, structure_words
+from warpwright.solver.domain import Candidate
 
 __all__ = ["describe", "microseconds", "proof_line", "registers_of", "structure_words"]
 

@@ -21,7 +21,7 @@ from benchmarks.h200.report import table, write
 from warpwright.lowering.compile import find_cuda
 from warpwright.lowering.compile.toolchain import versions
 from warpwright.lowering.measure import GPU_1, GPU_1_RESTED, Measured, Rounds
-from warpwright.solver.domain import HardwareProfile
+from warpwright.solver.domain import CandidateKind, HardwareProfile
 from warpwright.solver.profiles import load_profile
 from warpwright.tuning.children import available_cores, parallel_slots
 from warpwright.tuning.measure import MeasureReport
@@ -153,7 +153,14 @@ class Bench:
         """Builds and records."""
         record = self.document["problems"][problem.name]
         if problem.options and not self.options.quick:
-            plans = [*plans, *(plan.with_options(*problem.options) for plan in plans if plan.kind != "unspecialized")]
+            plans = [
+                *plans,
+                *(
+                    plan.with_options(*problem.options)
+                    for plan in plans
+                    if plan.kind is not CandidateKind.UNSPECIALIZED
+                ),
+            ]
 
         def on_built(one: Built) -> None:
             with self.lock:
@@ -205,7 +212,7 @@ class Bench:
         begun = time.monotonic()
         report = measure_problem(
             problem,
-            [one for one in built if one.plan.id in finalists or one.plan.kind == "unspecialized"],
+            [one for one in built if one.plan.id in finalists or one.plan.kind is CandidateKind.UNSPECIALIZED],
             self.device,
             self.profile,
             seconds=self.options.measure_seconds,
@@ -313,7 +320,7 @@ def simulated_script(built: list[Built], problem: Problem) -> dict[str, Any]:
     }
     for number, one in enumerate(built):
         script[one.plan.id] = {"ns": one.plan.forecast_ns or 1e6, "noise": 0.004}
-        if one.plan.kind == "scheduled" and number % 7 == 3:
+        if one.plan.kind is CandidateKind.SCHEDULED and number % 7 == 3:
             script[one.plan.id] = {"fault": "illegal"} if number % 2 else {"wrong": "value"}
     return script
 

@@ -6,18 +6,23 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from benchmarks.h200.problems import Problem
 from warpwright.lowering.compile import CompiledKernel, from_document
-from warpwright.lowering.outcome import OutcomeKind, of_reply
+from warpwright.lowering.outcome import of_reply
 from warpwright.solver.domain import (
+    BaselineKind,
+    Candidate,
+    CandidateKind,
     DepthPin,
     HardwareProfile,
     KernelGraph,
     Memory,
+    Outcome,
     Pins,
     PipelinePin,
+    Proposals,
     RolePin,
     Sync,
     WarpSchedule,
@@ -31,15 +36,11 @@ from warpwright.tuning.children import ChildPool, Limits, Raised, Reply, Returne
 
 __all__ = ["Built", "Family", "Plan", "Workshop"]
 
-Kind = Literal["scheduled", "default", "role_based", "unspecialized"]
-
 READ = Limits(wall_seconds=120)
 PROPOSE = Limits(wall_seconds=150, memory_bytes=16 << 30)
 COMPILE = Limits(wall_seconds=180, memory_bytes=12 << 30)
 
-Baseline = Literal["default", "role_based", "unspecialized"]
-
-BASELINES: tuple[Baseline, ...] = ("default", "role_based")
+BASELINES: tuple[BaselineKind, ...] = (CandidateKind.DEFAULT, CandidateKind.ROLE_BASED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Plan:
     """One thing to build. ``forecast_ns`` is the simulator's, made before anything was measured."""
 
     id: str
-    kind: Kind
+    kind: CandidateKind
     variant: int
     params: dict[str, Any]
     ir: str
@@ -80,6 +81,8 @@ class Family:
     problem: Problem
     variants: list[dict[str, Any]]
     graphs: dict[int, dict[str, Any]]
+    hashes: dict[int, str] = field(default_factory=dict)
+    """Structural hashes of the readable variants' IR."""
     refused: list[str] = field(default_factory=list)
 
 
@@ -115,7 +118,7 @@ class Workshop:
         for number, job in enumerate(jobs):
             answer = job.result()
             if isinstance(answer, Returned):
-                family.graphs[number] = answer.value["graph"]
+                family.graphs[number], family.hashes[number] = answer.value["graph"], answer.value["ir_hash"]
             else:
                 family.refused.append(f"{family.variants[number]['params']}: {words(answer)}")
         return family
@@ -141,9 +144,10 @@ class Workshop:
             if not isinstance(reply, Returned):
                 notes.append(f"propose ({origin}): {words(reply)}")
                 continue
-            excluded["infeasible"] += reply.value["rejected"]
-            excluded["unknown"] += [reply.value["unknown"]] if reply.value["unknown"] else []
-            for found in reply.value["schedules"]:
+            proposals: Proposals = load(Proposals, reply.value["proposals"])
+            excluded["infeasible"] += reply.value["proposals"]["rejected"]
+            excluded["unknown"] += [proposals.unknown] if proposals.unknown else []
+            for found in proposals.candidates:
                 plan = self._plan(family, found, origin)
                 plans.setdefault(plan.id, plan)
         return list(plans.values()), notes, excluded
@@ -152,8 +156,7 @@ class Workshop:
         """TileLang's own choices for every variant, and one build without specialisation: the reference of all checks."""
         plans = []
         for number, variant in enumerate(family.variants):
-            kinds: tuple[Baseline, ...] = BASELINES if number else (*BASELINES, "unspecialized")
-            for kind in kinds:
+            for kind in BASELINES if number else (*BASELINES, CandidateKind.UNSPECIALIZED):
                 plans.append(
                     Plan(
                         id=f"{kind}-{number}",
@@ -177,7 +180,15 @@ class Workshop:
                     on_built(job.result())
 
     def _propose(self, family: Family, numbers: list[int], count: int, pins: Pins, seconds: float) -> Reply:
-        kernels = [{"variant": n, "params": family.variants[n]["params"], "graph": family.graphs[n]} for n in numbers]
+        kernels = [
+            {
+                "variant": number,
+                "params": family.variants[number]["params"],
+                "graph": family.graphs[number],
+                "ir_hash": family.hashes[number],
+            }
+            for number in numbers
+        ]
         payload = {
             "kernels": kernels,
             "profile": dump(self.profile),
@@ -191,24 +202,24 @@ class Workshop:
         limits = Limits(wall_seconds=seconds, memory_bytes=PROPOSE.memory_bytes)
         return self.solvers.run("propose.warp", payload, limits)
 
-    def _plan(self, family: Family, found: dict[str, Any], origin: str) -> Plan:
-        number = int(found["variant"])
+    def _plan(self, family: Family, found: Candidate, origin: str) -> Plan:
+        number, schedule = found.variant, found.schedule
         variant = family.variants[number]
-        schedule: WarpSchedule = load(WarpSchedule, found["schedule"])
+        assert isinstance(schedule, WarpSchedule)
         return Plan(
             id=f"{number}:{short_form(schedule).replace(' ', '_')}:{digest_text(dumps(schedule))[7:13]}",
-            kind="scheduled",
+            kind=CandidateKind.SCHEDULED,
             variant=number,
             params=variant["params"],
             ir=variant["ir"],
-            schedule=found["schedule"],
+            schedule=dump(schedule),
             structure={"short": short_form(schedule)},
-            forecast_ns=found["forecast_ns"],
-            status=found["status"],
+            forecast_ns=found.forecast_ns,
+            status=found.status,
             origin=origin,
         )
 
-    def _forecast(self, family: Family, number: int, kind: Baseline) -> float | None:
+    def _forecast(self, family: Family, number: int, kind: BaselineKind) -> float | None:
         if number not in family.graphs:
             return None
         try:
@@ -243,7 +254,7 @@ class Workshop:
         if not isinstance(reply, Returned):
             return Built(plan, failure=f"compile: {words(reply)}", seconds=seconds)
         kernel = from_document(reply.value)
-        if kernel.outcome.kind is not OutcomeKind.COMPILED:
+        if kernel.outcome.kind is not Outcome.COMPILED:
             return Built(plan, kernel, f"{kernel.outcome.kind}: {kernel.outcome.message}", seconds)
         return Built(plan, kernel, seconds=seconds)
 

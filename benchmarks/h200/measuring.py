@@ -9,7 +9,7 @@ from benchmarks.h200.building import Built
 from benchmarks.h200.problems import Problem
 from warpwright.lowering.compile import CompiledKernel
 from warpwright.lowering.measure import GPU_1, Job, Measured, Protocol, yardstick
-from warpwright.solver.domain import HardwareProfile
+from warpwright.solver.domain import CandidateKind, HardwareProfile
 from warpwright.tuning.measure import MeasureReport, measure_all
 
 __all__ = ["floor_ns", "measure_problem"]
@@ -28,7 +28,7 @@ def measure_problem(
 ) -> MeasureReport:
     """One session: baselines and yardsticks first, then candidates by forecast; the fastest of every group meets in rounds."""
     usable = [one for one in built if one.kernel is not None and not one.failure]
-    reference = next((one.kernel for one in usable if one.plan.kind == "unspecialized"), None)
+    reference = next((one.kernel for one in usable if one.plan.kind is CandidateKind.UNSPECIALIZED), None)
     if reference is None:
         return MeasureReport((), partial=True)
     if device["kind"] == "simulated":
@@ -36,9 +36,9 @@ def measure_problem(
         reference = simulated(reference, "reference")
     floor = floor_ns(problem, profile)
     libraries = [Job(name, yardstick(name, reference.arguments), None) for name in problem.yardsticks]
-    ordered = sorted(usable, key=lambda one: (one.plan.kind == "scheduled", one.plan.forecast_ns or 0.0))
+    ordered = sorted(usable, key=lambda one: (one.plan.kind is CandidateKind.SCHEDULED, one.plan.forecast_ns or 0.0))
     jobs = [Job(one.plan.id, kernel, reference, floor) for one in ordered if (kernel := one.kernel) is not None]
-    kinds = {(one.plan.kind, one.plan.options) for one in usable if one.plan.kind != "unspecialized"}
+    kinds = {(one.plan.kind, one.plan.options) for one in usable if one.plan.kind is not CandidateKind.UNSPECIALIZED}
     groups = [[one.plan.id for one in usable if (one.plan.kind, one.plan.options) == kind] for kind in sorted(kinds)]
     return measure_all(
         [*libraries, *jobs],
@@ -46,7 +46,7 @@ def measure_problem(
         protocol=protocol,
         always_final=problem.yardsticks,
         groups=groups,
-        baselines=[one.plan.id for one in usable if one.plan.kind != "scheduled"],
+        baselines=[one.plan.id for one in usable if one.plan.kind is not CandidateKind.SCHEDULED],
         budget_seconds=seconds,
         cancel=cancel,
         on_result=on_result,

@@ -12,7 +12,6 @@ from warpwright.lowering.compile.result import (
     NotHonoured,
     PtxasMessage,
     PtxasReport,
-    Variant,
     from_document,
     to_document,
 )
@@ -26,7 +25,6 @@ __all__ = [
     "PtxasMessage",
     "PtxasReport",
     "ToolchainMissing",
-    "Variant",
     "find_cuda",
     "from_document",
     "to_document",

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from warpwright.lowering.compile.result import PtxasReport
 from warpwright.lowering.compile.toolchain import ToolchainMissing, tilelang_root
-from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.domain import Outcome
 
 __all__ = ["BishengToolchain", "find_bisheng"]
 
@@ -47,17 +48,17 @@ class BishengToolchain:
             *("-o", binary),
         ]
 
-    def read(self, log: str, arch: str) -> tuple[PtxasReport | None, Outcome | None]:
+    def read(self, log: str, arch: str) -> tuple[PtxasReport | None, StepOutcome | None]:
         """bisheng reports no resources."""
         return None, None
 
-    def failure(self, log: str) -> Outcome:
+    def failure(self, log: str) -> StepOutcome:
         """Which memory overflowed where it says so, else its error lines."""
         errors = [match.group(1).strip() for line in log.splitlines() if (match := _ERROR.search(line))]
         message = "; ".join(errors[:5])[:2000] or log[-500:]
         if found := _MEMORY.search(log):
-            return Outcome(OutcomeKind.OVER_RESOURCE, message, ("memory_overflow",), found.group(1).lower())
-        return Outcome(OutcomeKind.COMPILE_FAILED, message)
+            return StepOutcome(Outcome.OVER_RESOURCE, message, ("memory_overflow",), found.group(1).lower())
+        return StepOutcome(Outcome.COMPILE_FAILED, message)
 
 
 def find_bisheng() -> BishengToolchain:

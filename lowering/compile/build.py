@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Protocol
 
 from warpwright.lowering.compile.result import PtxasReport
-from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.domain import Outcome
 from warpwright.solver.domain.identity import digest_bytes, digest_text
 
 __all__ = ["Built", "Compiler", "artifact_damage", "build"]
@@ -46,11 +47,11 @@ class Compiler(Protocol):
         """The command that makes a shared object."""
         ...
 
-    def read(self, log: str, arch: str) -> tuple[PtxasReport | None, Outcome | None]:
+    def read(self, log: str, arch: str) -> tuple[PtxasReport | None, StepOutcome | None]:
         """What a run that succeeded printed: a report where the vendor gives one, a failure when it made something else."""
         ...
 
-    def failure(self, log: str) -> Outcome:
+    def failure(self, log: str) -> StepOutcome:
         """What a run that failed printed."""
         ...
 
@@ -59,7 +60,7 @@ class Compiler(Protocol):
 class Built:
     """A finished or failed build: ``failure`` set, or ``binary`` and ``report``."""
 
-    failure: Outcome | None
+    failure: StepOutcome | None
     binary: Path | None = None
     digest: str = ""
     report: PtxasReport | None = None
@@ -125,7 +126,7 @@ def _compile(launcher: str, arch: str, toolchain: Compiler, work: Path) -> Built
     data = library.read_bytes() if library.exists() else b""
     if damage := artifact_damage(data):
         message = f"the compiler's output is damaged: {damage}"
-        return Built(Outcome(OutcomeKind.INFRASTRUCTURE, message, ("artifact_damaged",)))
+        return Built(StepOutcome(Outcome.INFRASTRUCTURE, message, ("artifact_damaged",)))
     report, failure = toolchain.read(log, arch)
     if failure is not None:
         return Built(failure, report=report)

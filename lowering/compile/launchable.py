@@ -1,13 +1,14 @@
 """Whether the driver would take a built kernel: its shared memory and its registers against the device, before any launch."""
 
 from warpwright.lowering.compile.result import Launch
-from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.domain import Outcome
 from warpwright.solver.domain.profile import HardwareProfile
 
 __all__ = ["over_resource"]
 
 
-def over_resource(launch: Launch, registers: int, profile: HardwareProfile) -> Outcome | None:
+def over_resource(launch: Launch, registers: int, profile: HardwareProfile) -> StepOutcome | None:
     """Checks, before any launch, what the driver would refuse: shared memory of a block, registers of all its threads."""
     shared = launch.dynamic_shared_bytes + launch.static_shared_bytes
     threads = launch.block_threads
@@ -22,5 +23,5 @@ def over_resource(launch: Launch, registers: int, profile: HardwareProfile) -> O
         limit = profile.integer(path, unit_name) if profile.has(path) else None
         if limit is not None and needed > limit:
             message = f"{name}: {needed} needed, {limit} there ({threads} threads, {registers} registers each, {shared} bytes)"
-            return Outcome(OutcomeKind.OVER_RESOURCE, message, (), name, needed, limit)
+            return StepOutcome(Outcome.OVER_RESOURCE, message, (), name, needed, limit)
     return None

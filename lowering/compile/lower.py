@@ -15,18 +15,19 @@ from tvm.target import Target
 
 from warpwright.lowering.compile.empty_loops import guard_empty_loops
 from warpwright.lowering.compile.proxy_fences import with_proxy_fences
-from warpwright.lowering.compile.result import Argument, Variant
+from warpwright.lowering.compile.result import Argument
 from warpwright.lowering.compile.unpipelined import unpipelined
 from warpwright.lowering.frontend.placeholders import own_placeholders
+from warpwright.solver.domain.candidate import CandidateKind
 from warpwright.solver.domain.errors import DocumentError, NotApplicable
 
 __all__ = ["Lowered", "arguments", "lower", "read_ir"]
 
-PASS_CONFIGS: dict[Variant, dict[str, Any]] = {
-    "scheduled": {},
-    "default": {},
-    "role_based": {"tl.enable_auto_warp_specialization": "role_based"},
-    "unspecialized": {"tl.disable_warp_specialized": True},
+PASS_CONFIGS: dict[CandidateKind, dict[str, Any]] = {
+    CandidateKind.SCHEDULED: {},
+    CandidateKind.DEFAULT: {},
+    CandidateKind.ROLE_BASED: {"tl.enable_auto_warp_specialization": "role_based"},
+    CandidateKind.UNSPECIALIZED: {"tl.disable_warp_specialized": True},
 }
 """Pass configurations of each variant (0.1.15 wheel, ``transform/pass_config.py:73,79``)."""
 
@@ -83,7 +84,7 @@ def read_ir(text: str) -> tirx.PrimFunc:
     raise DocumentError("the IR is no function", code="ir-invalid", place="/ir")
 
 
-def lower(function: tirx.PrimFunc, arch: str, variant: Variant) -> Lowered:
+def lower(function: tirx.PrimFunc, arch: str, variant: CandidateKind) -> Lowered:
     """Lowers one kernel for one architecture.
 
     Raises:
@@ -98,7 +99,7 @@ def lower(function: tirx.PrimFunc, arch: str, variant: Variant) -> Lowered:
     except Exception:
         # The reference of the check only has to be right: TileLang's pipelining refuses loops that are (a tile filled twice).
         without = unpipelined(function)
-        if variant != "unspecialized" or without.same_as(function):
+        if variant is not CandidateKind.UNSPECIALIZED or without.same_as(function):
             raise
         function, plain = without, True
         code = _lowered(function, target, config)

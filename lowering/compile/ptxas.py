@@ -13,7 +13,8 @@ Forms seen with CUDA 13.0 (ptxas 13.0.88)::
 import re
 
 from warpwright.lowering.compile.result import PtxasMessage, PtxasReport
-from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.domain import Outcome
 
 __all__ = ["DETAILS", "architecture", "details", "failure", "parse"]
 
@@ -80,19 +81,19 @@ def details(report: PtxasReport) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def failure(log: str) -> Outcome:
+def failure(log: str) -> StepOutcome:
     """The typed outcome of a compile that ended with an error."""
     words = tuple(dict.fromkeys(word for message in _messages(log) if (word := _word(message))))
     if found := _INSUFFICIENT.search(log):
         have, need = int(found.group(1)), int(found.group(2))
         message = f"one instruction needs {need} registers a thread at launch, {have} are there"
-        return Outcome(OutcomeKind.OVER_RESOURCE, message, words, "launch registers per thread", need, have)
+        return StepOutcome(Outcome.OVER_RESOURCE, message, words, "launch registers per thread", need, have)
     if found := _SHARED.search(log):
         need, have = int(found.group(1), 0), int(found.group(2), 0)
         message = f"the kernel holds {need} bytes of static shared memory, {have} are allowed"
-        return Outcome(OutcomeKind.OVER_RESOURCE, message, words, "static shared bytes", need, have)
+        return StepOutcome(Outcome.OVER_RESOURCE, message, words, "static shared bytes", need, have)
     errors = [match.group(1).strip() for line in log.splitlines() if (match := _ERROR.search(line))]
-    return Outcome(OutcomeKind.COMPILE_FAILED, "; ".join(errors[:5])[:2000] or log[-500:], words)
+    return StepOutcome(Outcome.COMPILE_FAILED, "; ".join(errors[:5])[:2000] or log[-500:], words)
 
 
 def _word(message: PtxasMessage) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from warpwright.lowering.compile.build import Built
 from warpwright.lowering.compile.readback import ReadBack
-from warpwright.lowering.outcome import Outcome
+from warpwright.lowering.outcome import StepOutcome
 from warpwright.solver.domain.schedule import WarpSchedule
 
 __all__ = ["CAPPED", "Retry", "build_with_retry", "lower_cap"]
@@ -36,7 +36,7 @@ class Retry:
     because: str
 
 
-def lower_cap(failure: Outcome | None) -> int | None:
+def lower_cap(failure: StepOutcome | None) -> int | None:
     """The next lower limit a thread after a failed allocation; None for any other failure, or when there is none lower."""
     if failure is None or ALLOCATION_FAILED not in failure.details:
         return None

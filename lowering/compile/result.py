@@ -6,7 +6,8 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from warpwright.lowering.compile.sass import SassReport
-from warpwright.lowering.outcome import Outcome
+from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.domain import CandidateKind
 
 __all__ = [
     "Argument",
@@ -15,15 +16,11 @@ __all__ = [
     "NotHonoured",
     "PtxasMessage",
     "PtxasReport",
-    "Variant",
     "from_document",
     "to_document",
 ]
 
 SCHEMA = "warpwright.compiled-kernel/1"
-
-Variant = Literal["scheduled", "default", "role_based", "unspecialized"]
-"""How TileLang is asked to specialise: our schedule, its own default, its role-based scheduler, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +83,10 @@ class CompiledKernel:
     ``seconds`` holds the time of every step. ``binary_digest`` is checked whenever the file is used.
     """
 
-    variant: Variant
+    variant: CandidateKind
+    """How TileLang was asked to specialise."""
     arch: str
-    outcome: Outcome
+    outcome: StepOutcome
     source: str = ""
     source_digest: str = ""
     launcher_digest: str = ""

@@ -12,10 +12,11 @@ from warpwright.lowering.compile.lower import Lowered, arguments, lower, read_ir
 from warpwright.lowering.compile.options import BuildOption, build_options, compiler_flags
 from warpwright.lowering.compile.readback import ReadBack, read_back
 from warpwright.lowering.compile.register_cap import CAPPED, build_with_retry
-from warpwright.lowering.compile.result import CompiledKernel, Launch, NotHonoured, Variant, to_document
+from warpwright.lowering.compile.result import CompiledKernel, Launch, NotHonoured, to_document
 from warpwright.lowering.compile.sass import SassReport, disassemble, find_cuobjdump
 from warpwright.lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda, versions
-from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.domain import CandidateKind, Outcome
 from warpwright.solver.domain.documents import load
 from warpwright.solver.domain.errors import WarpwrightError
 from warpwright.solver.domain.identity import digest_text
@@ -34,14 +35,14 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
     ``options`` (names of build options, ``warpwright.lowering.compile.options``).
     A kernel that cannot be built is a result, not an error: ``outcome`` then says what was wrong.
     """
-    variant: Variant = payload["variant"]
+    variant = CandidateKind(payload["variant"])
     arch = str(payload["arch"])
     seconds: dict[str, float] = {}
     options = build_options(payload.get("options") or (), TargetFamily.CUDA, "/options")
     toolchain, missing = _toolchain(payload, options)
     names = versions(toolchain.nvcc) if toolchain else {"nvcc": "none"}
 
-    def finish(outcome: Outcome, **parts: Any) -> dict[str, Any]:
+    def finish(outcome: StepOutcome, **parts: Any) -> dict[str, Any]:
         return to_document(
             CompiledKernel(variant, arch, outcome, toolchain=names, seconds=seconds, options=options, **parts)
         )
@@ -57,7 +58,7 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
         raise
     except Exception as error:  # noqa: BLE001 - TileLang refuses a schedule by many error types; all of them mean this
         seconds["lower"] = time.monotonic() - begun
-        return finish(Outcome(OutcomeKind.COMPILE_FAILED, _reason(error), ("lowering_failed",)))
+        return finish(StepOutcome(Outcome.COMPILE_FAILED, _reason(error), ("lowering_failed",)))
     seconds["lower"] = time.monotonic() - begun
     found = read_back(lowered.source)
     parts: dict[str, Any] = {
@@ -70,7 +71,7 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
     plan = load(WarpSchedule, payload["schedule"]) if payload.get("schedule") else None
     if toolchain is None:
         gaps = honour.differences(plan, found, None) if plan else ()
-        outcome = _verdict(Outcome(OutcomeKind.COMPILED, missing, ("source_only", *lowered.details)), gaps)
+        outcome = _verdict(StepOutcome(Outcome.COMPILED, missing, ("source_only", *lowered.details)), gaps)
         return finish(outcome, launch=_launch(lowered, found, 0), not_honoured=gaps, **parts)
     tools, folder = toolchain, Path(payload["output"])
     built, retry = build_with_retry(
@@ -106,7 +107,7 @@ def _judge(
     gaps = honour.differences(plan, found, report, sass) if plan else ()
     profile = load(HardwareProfile, payload["profile"]) if payload.get("profile") else None
     words = (*ptxas.details(report), *((CAPPED,) if capped else ()), *lowered.details)
-    outcome = Outcome(OutcomeKind.COMPILED, details=words)
+    outcome = StepOutcome(Outcome.COMPILED, details=words)
     if profile is not None and (over := over_resource(launch, report.registers, profile)) is not None:
         outcome = over
     return {
@@ -119,11 +120,11 @@ def _judge(
     }
 
 
-def _verdict(outcome: Outcome, gaps: tuple[NotHonoured, ...]) -> Outcome:
-    if outcome.kind is not OutcomeKind.COMPILED or not gaps:
+def _verdict(outcome: StepOutcome, gaps: tuple[NotHonoured, ...]) -> StepOutcome:
+    if outcome.kind is not Outcome.COMPILED or not gaps:
         return outcome
     text = "; ".join(f"{gap.what}: planned {gap.planned}, found {gap.found}" for gap in gaps)
-    return Outcome(OutcomeKind.NOT_HONOURED, text, outcome.details)
+    return StepOutcome(Outcome.NOT_HONOURED, text, outcome.details)
 
 
 def _launch(lowered: Lowered, found: ReadBack, static_bytes: int) -> Launch:

@@ -13,7 +13,8 @@ from pathlib import Path
 from warpwright.lowering.compile import ptxas
 from warpwright.lowering.compile.package_content import content_digest, package_identity
 from warpwright.lowering.compile.result import PtxasReport
-from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.domain import Outcome
 from warpwright.solver.domain.errors import WarpwrightError
 
 __all__ = ["LOWERING", "CudaToolchain", "ToolchainMissing", "find_cuda", "tilelang_root", "versions"]
@@ -47,17 +48,17 @@ class CudaToolchain:
         plain = replace(self, nvcc=Path("nvcc"), includes=())
         return " ".join([release, *plain.command(self.source_name, "kernel.so", "sm_0", Path())])
 
-    def read(self, log: str, arch: str) -> tuple[PtxasReport | None, Outcome | None]:
+    def read(self, log: str, arch: str) -> tuple[PtxasReport | None, StepOutcome | None]:
         """The assembler's report; a failure when there is none, or when it made code for another architecture."""
         report = ptxas.parse(log)
         if report is None:
-            return None, Outcome(OutcomeKind.COMPILE_FAILED, "the compiler gave no assembler report", ("no_report",))
+            return None, StepOutcome(Outcome.COMPILE_FAILED, "the compiler gave no assembler report", ("no_report",))
         if (made_for := ptxas.architecture(log)) != arch:
             message = f"asked for {arch}, the assembler made code for {made_for or 'no architecture'}"
-            return report, Outcome(OutcomeKind.COMPILE_FAILED, message, ("wrong_arch",))
+            return report, StepOutcome(Outcome.COMPILE_FAILED, message, ("wrong_arch",))
         return report, None
 
-    def failure(self, log: str) -> Outcome:
+    def failure(self, log: str) -> StepOutcome:
         """The assembler's or the compiler's reason."""
         return ptxas.failure(log)
 

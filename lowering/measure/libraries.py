@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from warpwright.lowering.compile.result import Argument, CompiledKernel
-from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.domain import CandidateKind, Outcome
 
 __all__ = ["LIBRARY", "library_call", "yardstick"]
 
@@ -21,8 +22,8 @@ def yardstick(name: str, arguments: tuple[Argument, ...]) -> CompiledKernel:
     """A library call as a kernel of the runner, with the arguments of the kernel that it stands beside."""
     if name not in _CALLS:
         raise ValueError(f"no library call {name!r}; there are {sorted(_CALLS)}")
-    outcome = Outcome(OutcomeKind.COMPILED, f"library call {name}")
-    return CompiledKernel("default", "library", outcome, binary=LIBRARY + name, arguments=arguments)
+    outcome = StepOutcome(Outcome.COMPILED, f"library call {name}")
+    return CompiledKernel(CandidateKind.DEFAULT, "library", outcome, binary=LIBRARY + name, arguments=arguments)
 
 
 def library_call(binary: str) -> Call:

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from warpwright.lowering.measure.check import CheckReport
 from warpwright.lowering.measure.device import Conditions, DeviceFacts
 from warpwright.lowering.measure.statistics import Summary
-from warpwright.lowering.outcome import Outcome
+from warpwright.lowering.outcome import StepOutcome
 
 __all__ = ["Measured", "Rounds", "from_document", "to_document"]
 
@@ -26,7 +26,7 @@ class Measured:
 
     candidate: str
     protocol: str
-    outcome: Outcome
+    outcome: StepOutcome
     device: DeviceFacts | None = None
     summary: Summary | None = None
     checks: tuple[CheckReport, ...] = ()

@@ -14,7 +14,8 @@ from warpwright.lowering.measure.device import Conditions, Device, LaunchFailed,
 from warpwright.lowering.measure.protocol import Protocol
 from warpwright.lowering.measure.result import Measured, Rounds
 from warpwright.lowering.measure.statistics import Summary, summary
-from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.domain import Outcome
 
 __all__ = ["Job", "OtherSize", "measure", "rounds"]
 
@@ -56,7 +57,7 @@ def measure(device: Device, job: Job, protocol: Protocol) -> Measured:
     begun = time.monotonic()
     facts = device.facts()
 
-    def end(outcome: Outcome, checks: Sequence[CheckReport] = (), parts: dict[str, Any] | None = None) -> Measured:
+    def end(outcome: StepOutcome, checks: Sequence[CheckReport] = (), parts: dict[str, Any] | None = None) -> Measured:
         return Measured(
             candidate=job.candidate,
             protocol=protocol.name,
@@ -70,12 +71,12 @@ def measure(device: Device, job: Job, protocol: Protocol) -> Measured:
         )
 
     if (other := _other_arch(job.kernel.arch, facts.arch)) is not None:
-        return end(Outcome(OutcomeKind.NOT_APPLICABLE, other, ("wrong-arch",)))
+        return end(StepOutcome(Outcome.NOT_APPLICABLE, other, ("wrong-arch",)))
     arguments = job.kernel.arguments
     if job.reference is None:
-        return end(Outcome(OutcomeKind.MEASURED), parts=_yardstick(device, job, protocol))
+        return end(StepOutcome(Outcome.MEASURED), parts=_yardstick(device, job, protocol))
     reference = _load_reference(device, job.reference, arguments, protocol)
-    if isinstance(reference, Outcome):
+    if isinstance(reference, StepOutcome):
         return end(reference)
     try:
         kernel = device.load(job.kernel)
@@ -84,19 +85,19 @@ def measure(device: Device, job: Job, protocol: Protocol) -> Measured:
             checks += [check(device, kernel, reference, arguments, seed, protocol) for seed in protocol.seeds[1:]]
         if _first_fault(checks) is None:
             elsewhere = _other_sizes(device, job, protocol)
-            if isinstance(elsewhere, Outcome):
+            if isinstance(elsewhere, StepOutcome):
                 return end(elsewhere, checks)
             checks += elsewhere
     except LaunchFailed as error:
-        return end(Outcome(OutcomeKind.LAUNCH_FAILED, error.message, ("launch-failed",)))
+        return end(StepOutcome(Outcome.LAUNCH_FAILED, error.message, ("launch-failed",)))
     if (wrong := _first_fault(checks)) is not None:
-        return end(Outcome(OutcomeKind.WRONG_RESULT, wrong, ("before_timing",)), checks)
+        return end(StepOutcome(Outcome.WRONG_RESULT, wrong, ("before_timing",)), checks)
     timing = _timing(device, kernel, reference, job, protocol)
     checks += timing.checks
     if (wrong := _first_fault(timing.checks)) is not None:
-        return end(Outcome(OutcomeKind.WRONG_RESULT, wrong, ("after_timing",)), checks, timing.conditions())
+        return end(StepOutcome(Outcome.WRONG_RESULT, wrong, ("after_timing",)), checks, timing.conditions())
     timed = {"summary": timing.summary, "flags": timing.flags, **timing.conditions()}
-    return end(Outcome(OutcomeKind.MEASURED), checks, timed)
+    return end(StepOutcome(Outcome.MEASURED), checks, timed)
 
 
 def rounds(
@@ -241,27 +242,27 @@ def _rest(protocol: Protocol) -> None:
 
 def _load_reference(
     device: Device, reference: CompiledKernel, arguments: Sequence[Argument], protocol: Protocol
-) -> Loaded | Outcome:
+) -> Loaded | StepOutcome:
     """The loaded reference, or why there is none: a reference that fails is not the candidate's fault."""
     try:
         loaded = device.load(reference)
         buffers = device.inputs(arguments, protocol.seeds[0])
         first, second = (run_once(device, loaded, buffers, salt) for salt in (0, 1))
     except LaunchFailed as error:
-        return Outcome(OutcomeKind.REFERENCE_FAILED, error.message, ("launch-failed",))
+        return StepOutcome(Outcome.REFERENCE_FAILED, error.message, ("launch-failed",))
     report = compare_outputs(device, first, second, arguments, protocol.seeds[0], protocol)
     if report.fault:
-        return Outcome(OutcomeKind.REFERENCE_FAILED, f"the reference disagrees with itself: {report.fault}")
+        return StepOutcome(Outcome.REFERENCE_FAILED, f"the reference disagrees with itself: {report.fault}")
     return loaded
 
 
-def _other_sizes(device: Device, job: Job, protocol: Protocol) -> list[CheckReport] | Outcome:
+def _other_sizes(device: Device, job: Job, protocol: Protocol) -> list[CheckReport] | StepOutcome:
     """Checks at the other sizes with every seed, up to the first fault; an outcome when a reference fails there."""
     reports: list[CheckReport] = []
     for other in job.also:
         arguments = other.kernel.arguments
         reference = _load_reference(device, other.reference, arguments, protocol)
-        if isinstance(reference, Outcome):
+        if isinstance(reference, StepOutcome):
             return replace(reference, message=f"at {other.name}: {reference.message}")
         kernel = device.load(other.kernel)
         filled = waves(other.kernel, device.facts().multiprocessors)

@@ -38,7 +38,8 @@ from warpwright.lowering.measure.device import (
     LaunchFailed,
     relative,
 )
-from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.domain import CandidateKind, Outcome
 
 __all__ = ["MAGIC", "PREFIX", "SimulatedDevice", "simulated_kernel"]
 
@@ -58,10 +59,16 @@ def simulated_kernel(name: str, *, dtype: str = "bfloat16", arch: str = "sm_90a"
     """A build for the simulated device: one input, one output."""
     arguments = (Argument("A", dtype, (ELEMENTS,), "in"), Argument("C", dtype, (ELEMENTS,), "out"))
     launch = Launch(name, (264, 1, 1), 384, 1, 0, 0)
-    compiled = Outcome(OutcomeKind.COMPILED)
+    compiled = StepOutcome(Outcome.COMPILED)
     digest = f"sim:{name}"
     return CompiledKernel(
-        "scheduled", arch, compiled, binary=PREFIX + name, binary_digest=digest, arguments=arguments, launch=launch
+        CandidateKind.SCHEDULED,
+        arch,
+        compiled,
+        binary=PREFIX + name,
+        binary_digest=digest,
+        arguments=arguments,
+        launch=launch,
     )
 
 

@@ -14,7 +14,7 @@ from warpwright.service.app_context import Context
 from warpwright.service.batches import repository
 from warpwright.service.batches.schemas import ResultFormat
 from warpwright.service.db import ReadSession
-from warpwright.service.db.models import BatchItem, Candidate, Job
+from warpwright.service.db.models import BatchItem, CandidateRow, Job
 
 __all__ = ["COLUMNS", "write"]
 
@@ -58,12 +58,12 @@ def write(context: Context, batch_id: str, result_format: ResultFormat) -> Itera
 def _rows(session: ReadSession, items: Sequence[BatchItem]) -> list[dict[str, Any]]:
     ids = sorted({item.job_id for item in items if item.job_id})
     jobs = {job.id: job for job in session.scalars(select(Job).where(Job.id.in_(ids)))}
-    query = select(Candidate).join(Job, (Job.id == Candidate.job_id) & (Job.best == Candidate.key))
+    query = select(CandidateRow).join(Job, (Job.id == CandidateRow.job_id) & (Job.best == CandidateRow.key))
     best = {row.job_id: row for row in session.scalars(query.where(Job.id.in_(ids)))}
     return [_row(item, jobs.get(item.job_id or ""), best.get(item.job_id or "")) for item in items]
 
 
-def _row(item: BatchItem, job: Job | None, best: Candidate | None) -> dict[str, Any]:
+def _row(item: BatchItem, job: Job | None, best: CandidateRow | None) -> dict[str, Any]:
     problem = item.problem or (job.error if job is not None else None) or {}
     return {
         "line": item.line,

@@ -7,14 +7,14 @@ from fastapi import APIRouter, Query
 from warpwright.service.app_context import ContextDep
 from warpwright.service.candidates import repository
 from warpwright.service.candidates.schemas import CandidateView
-from warpwright.service.candidates.views import view
+from warpwright.service.candidates.views import view, views
 from warpwright.service.errors import NotFound
 from warpwright.service.jobs.service import find
 from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
 from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
 from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import ReadCaller
-from warpwright.tuning.result import CandidateKind, Outcome
+from warpwright.solver.domain import CandidateKind, Outcome
 
 router = APIRouter(prefix="/v1/jobs/{job_id}/candidates", tags=["candidates"], route_class=StrictRoute)
 
@@ -36,9 +36,8 @@ def list_candidates(
         rows, more = page_of(
             repository.page(session, job_id, limit + 1, after=after, outcome=outcome, kind=kind), limit
         )
-        artifacts = repository.artifacts_of_many(session, job_id, [row.key for row in rows])
         return Page(
-            items=[view(row, artifacts.get(row.key, {})) for row in rows],
+            items=views(session, job_id, rows),
             next=encode_cursor(rows[-1].number) if more else None,
         )
 
@@ -51,4 +50,4 @@ def get_candidate(job_id: str, candidate_id: str, context: ContextDep, caller: R
         row = repository.get(session, job_id, candidate_id)
         if row is None:
             raise NotFound(f"job {job_id} has no candidate {candidate_id[:80]!r}", code="candidate-unknown")
-        return view(row, repository.artifacts(session, job_id, candidate_id))
+        return view(session, row)

@@ -5,14 +5,24 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import select
 
 from warpwright.service.db import ReadSession, WriteSession
-from warpwright.service.db.models import Candidate, CandidateArtifact
+from warpwright.service.db.models import CandidateArtifact, CandidateRow, JobVariant
 
-__all__ = ["all_of", "artifacts", "artifacts_of_many", "baselines", "by_key", "get", "page", "products"]
+__all__ = [
+    "all_of",
+    "artifacts",
+    "artifacts_of_many",
+    "baselines",
+    "by_key",
+    "get",
+    "page",
+    "params_of_variants",
+    "products",
+]
 
 
-def get(session: ReadSession, job_id: str, key: str) -> Candidate | None:
+def get(session: ReadSession, job_id: str, key: str) -> CandidateRow | None:
     """One candidate of a job."""
-    return session.get(Candidate, (job_id, key))
+    return session.get(CandidateRow, (job_id, key))
 
 
 def page(
@@ -23,30 +33,32 @@ def page(
     after: int = 0,
     outcome: str | None = None,
     kind: str | None = None,
-) -> Sequence[Candidate]:
+) -> Sequence[CandidateRow]:
     """Up to ``limit`` candidates of a job by number."""
     query = (
-        select(Candidate)
-        .where(Candidate.job_id == job_id, Candidate.number > after)
-        .order_by(Candidate.number)
+        select(CandidateRow)
+        .where(CandidateRow.job_id == job_id, CandidateRow.number > after)
+        .order_by(CandidateRow.number)
         .limit(limit)
     )
     if outcome is not None:
-        query = query.where(Candidate.outcome == outcome)
+        query = query.where(CandidateRow.outcome == outcome)
     if kind is not None:
-        query = query.where(Candidate.kind == kind)
+        query = query.where(CandidateRow.kind == kind)
     return session.scalars(query).all()
 
 
-def all_of(session: ReadSession, job_id: str) -> Sequence[Candidate]:
+def all_of(session: ReadSession, job_id: str) -> Sequence[CandidateRow]:
     """All candidates of a job by number; the job's budget bounds their number."""
-    return session.scalars(select(Candidate).where(Candidate.job_id == job_id).order_by(Candidate.number)).all()
+    return session.scalars(
+        select(CandidateRow).where(CandidateRow.job_id == job_id).order_by(CandidateRow.number)
+    ).all()
 
 
-def baselines(session: ReadSession, job_id: str, kinds: Sequence[str]) -> Sequence[Candidate]:
+def baselines(session: ReadSession, job_id: str, kinds: Sequence[str]) -> Sequence[CandidateRow]:
     """A job's candidates of the compiler's own kinds: three, or three for each variant up to the first that fits."""
-    query = select(Candidate).where(Candidate.job_id == job_id, Candidate.kind.in_(list(kinds)))
-    return session.scalars(query.order_by(Candidate.number).limit(256)).all()
+    query = select(CandidateRow).where(CandidateRow.job_id == job_id, CandidateRow.kind.in_(list(kinds)))
+    return session.scalars(query.order_by(CandidateRow.number).limit(256)).all()
 
 
 def artifacts(session: ReadSession, job_id: str, key: str) -> dict[str, str]:
@@ -67,14 +79,20 @@ def artifacts_of_many(session: ReadSession, job_id: str, keys: Sequence[str]) ->
     return found
 
 
+def params_of_variants(session: ReadSession, job_id: str) -> dict[int, Mapping[str, object]]:
+    """The parameters of a job's variants by number."""
+    rows = session.rows(select(JobVariant.number, JobVariant.params).where(JobVariant.job_id == job_id))
+    return {int(number): params for number, params in rows}
+
+
 def by_key(
     session: ReadSession, keys: Sequence[str], columns: Mapping[str, str], outcomes: Sequence[str]
-) -> Sequence[Candidate]:
+) -> Sequence[CandidateRow]:
     """Candidates of any job with these keys, identity columns and outcomes; newest first."""
-    query = select(Candidate).where(Candidate.key.in_(list(keys)), Candidate.outcome.in_(list(outcomes)))
+    query = select(CandidateRow).where(CandidateRow.key.in_(list(keys)), CandidateRow.outcome.in_(list(outcomes)))
     for name, value in columns.items():
-        query = query.where(getattr(Candidate, name) == value)
-    return session.scalars(query.order_by(Candidate.ended_at.desc()).limit(4 * len(keys) + 4)).all()
+        query = query.where(getattr(CandidateRow, name) == value)
+    return session.scalars(query.order_by(CandidateRow.ended_at.desc()).limit(4 * len(keys) + 4)).all()
 
 
 def products(session: WriteSession, job_id: str, key: str, digests: Mapping[str, str]) -> None:

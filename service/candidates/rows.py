@@ -1,60 +1,70 @@
-"""Candidate records (``warpwright.tuning``) to rows and back. Numbers that JSON does not have become null, with a reason."""
+"""Candidates to rows and back. Numbers that JSON does not have become null, with a reason."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from pydantic import JsonValue
+from warpwright.service.db.models import CandidateRow
+from warpwright.solver.domain import (
+    Candidate,
+    CandidateKind,
+    Certificate,
+    Failure,
+    Fingerprint,
+    Outcome,
+    Schedule,
+    dump,
+    load,
+)
 
-from warpwright.service.db.models import Candidate
-from warpwright.solver.domain import Certificate, Fingerprint, Schedule, dump, load
-from warpwright.tuning.result import CandidateKind, CandidateRecord, Failure, Outcome, Product
-
-__all__ = ["apply", "fingerprint_columns", "finite", "record_of"]
-
-
-def apply(row: Candidate, record: CandidateRecord) -> None:
-    """Write a record's contents into a row; the caller sets identity columns and number."""
-    row.variant = record.variant
-    row.kind = record.kind.value
-    row.outcome = record.outcome.value
-    row.status = record.status
-    row.forecast_ns = _time(record.forecast_ns)
-    row.measured_ns = _time(record.measured_ns)
-    row.schedule = dump(record.schedule) if record.schedule is not None else None
-    row.certificate = dump(record.certificate) if record.certificate is not None else None
-    row.structure = dict(record.structure)
-    row.measurement = finite(record.measurement)
-    row.report = finite(record.report)
-    row.not_honoured = list(record.not_honoured)
-    row.failure = _failure(record)
-    row.seconds = {step: round(seconds, 4) for step, seconds in record.seconds.items()}
+__all__ = ["apply", "candidate_of", "fingerprint_columns", "finite"]
 
 
-def record_of(row: Candidate, products: tuple[Product, ...] = ()) -> CandidateRecord:
-    """The record of a row."""
-    return CandidateRecord(
+def apply(row: CandidateRow, candidate: Candidate) -> None:
+    """Write a candidate into a row; the caller sets identity columns and number; parameters stand in the variant's row."""
+    row.variant = candidate.variant
+    row.kind = candidate.kind.value
+    row.outcome = candidate.outcome.value
+    row.status = candidate.status
+    row.forecast_ns = _time(candidate.forecast_ns)
+    row.measured_ns = _time(candidate.measured_ns)
+    row.schedule = dump(candidate.schedule) if candidate.schedule is not None else None
+    row.certificate = dump(candidate.certificate) if candidate.certificate is not None else None
+    row.structure = dict(candidate.structure)
+    row.measurement = finite(candidate.measurement)
+    row.report = finite(candidate.report)
+    row.not_honoured = list(candidate.not_honoured)
+    row.failure = _failure(candidate)
+    row.seconds = {step: round(seconds, 4) for step, seconds in candidate.seconds.items()}
+
+
+def candidate_of(
+    row: CandidateRow, *, params: Mapping[str, object] | None = None, products: Mapping[str, bytes] | None = None
+) -> Candidate:
+    """The candidate of a row. ``params`` are its variant's, ``products`` those that the caller has read."""
+    return Candidate(
         id=row.key,
         variant=row.variant,
         kind=CandidateKind(row.kind),
         outcome=Outcome(row.outcome),
+        params=params or {},
         schedule=load(Schedule, row.schedule) if row.schedule else None,
         certificate=load(Certificate, row.certificate) if row.certificate else None,
         status=row.status,
-        structure=row.structure,
+        structure={name: str(value) for name, value in row.structure.items()},
         forecast_ns=row.forecast_ns,
         measured_ns=row.measured_ns,
         measurement=row.measurement,
         report=row.report,
         not_honoured=tuple(row.not_honoured),
         failure=Failure(**row.failure) if row.failure else None,
-        products=products,
         seconds=row.seconds,
+        products=products or {},
     )
 
 
-def fingerprint_columns(row: Candidate) -> Fingerprint:
+def fingerprint_columns(row: CandidateRow) -> Fingerprint:
     """The identity of a row."""
     return Fingerprint(
         ir=row.ir_hash,
@@ -68,7 +78,7 @@ def fingerprint_columns(row: Candidate) -> Fingerprint:
     )
 
 
-def finite(values: Mapping[str, JsonValue]) -> dict[str, Any]:
+def finite(values: Mapping[str, object]) -> dict[str, Any]:
     """A copy in which every NaN and infinity is null, and ``not_finite`` names their keys."""
     lost: list[str] = []
     copy = {key: _finite(value, key, lost) for key, value in values.items()}
@@ -92,9 +102,9 @@ def _time(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) and value >= 0 else None
 
 
-def _failure(record: CandidateRecord) -> dict[str, Any] | None:
-    if record.failure is not None:
-        return asdict(record.failure)
-    if record.measured_ns is not None and _time(record.measured_ns) is None:
-        return asdict(Failure("time-not-finite", f"the measured time was {record.measured_ns}"))
+def _failure(candidate: Candidate) -> dict[str, Any] | None:
+    if candidate.failure is not None:
+        return asdict(candidate.failure)
+    if candidate.measured_ns is not None and _time(candidate.measured_ns) is None:
+        return asdict(Failure("time-not-finite", f"the measured time was {candidate.measured_ns}"))
     return None

@@ -1,40 +1,29 @@
-"""Wire forms of candidates."""
+"""Wire forms of candidates: the domain's value, and beside its fields the envelope of a job."""
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import ConfigDict, Field
 
-__all__ = ["CandidateSummary", "CandidateView"]
+from warpwright.solver.domain import Candidate
 
-
-class CandidateSummary(BaseModel):
-    """A candidate and its outcome. Times are nanoseconds of one launch; a forecast is never a measurement."""
-
-    id: str
-    number: int = Field(description="Number within the job, in the order of ending, from 1.")
-    variant: int
-    kind: str = Field(description="scheduled, or the compiler's own choice: default, role_based, unspecialized.")
-    outcome: str
-    status: str
-    forecast_ns: float | None
-    measured_ns: float | None
-    structure: dict[str, Any]
-    failure: dict[str, Any] | None
-    not_honoured: list[str]
-    reused_from: str | None
-    ended_at: datetime
+__all__ = ["CandidateView"]
 
 
-class CandidateView(CandidateSummary):
-    """A candidate with its schedule, its certificate, what was read back, and its artifacts."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateView(Candidate):
+    """A candidate of a job, with its artifacts. Times are nanoseconds of one launch; a forecast is never a measurement."""
+
+    # A client may be older than its server.
+    __pydantic_config__ = ConfigDict(extra="ignore")
 
     job: str
+    number: Annotated[int, Field(description="Number within the job, in the order of ending, from 1.")]
     attempt: int
-    schedule: dict[str, Any] | None
-    certificate: dict[str, Any] | None
-    measurement: dict[str, Any]
-    report: dict[str, Any]
-    seconds: dict[str, float]
-    artifacts: dict[str, str] = Field(description="Product name to digest; the bytes are at /v1/artifacts/{digest}.")
+    reused_from: Annotated[str | None, Field(description="Job whose build and measurement it repeats.")]
+    ended_at: datetime
+    artifacts: Annotated[
+        dict[str, str], Field(description="Product name to digest; the bytes are at /v1/artifacts/{digest}.")
+    ]
     fingerprint: dict[str, str]

@@ -8,12 +8,12 @@ from markupsafe import Markup
 from warpwright.service.app_context import Context
 from warpwright.service.dashboard.variant_loader import Variant, kernel_of, variant_of
 from warpwright.service.db import ReadSession
-from warpwright.service.db.models import Candidate
+from warpwright.service.db.models import CandidateRow
 from warpwright.service.drawing import Drawn, MemoryMap, draw_schedule, memory_html, timeline_svg
 from warpwright.service.errors import NotFound
 from warpwright.service.jobs import service as jobs
-from warpwright.solver.domain import KernelGraph, Schedule, TargetFamily, WarpwrightError, load
-from warpwright.solver.forecast import BASELINES, chosen_schedule
+from warpwright.solver.domain import BASELINES, KernelGraph, Schedule, TargetFamily, WarpwrightError, load
+from warpwright.solver.forecast import chosen_schedule
 from warpwright.tuning.toolchain import StepFailed
 
 __all__ = ["Picture", "drawing_of", "picture", "pictures"]
@@ -103,7 +103,7 @@ def _words(error: StepFailed | WarpwrightError) -> str:
 
 def _asked(session: ReadSession, job_id: str, key: str) -> _Asked:
     job = jobs.find(session, job_id)
-    row = session.get(Candidate, (job_id, key or job.best or ""))
+    row = session.get(CandidateRow, (job_id, key or job.best or ""))
     if row is None:
         raise NotFound(f"job {job_id} has no candidate {key[:80]!r}", code="candidate-unknown")
     label = f"{row.kind.replace('_', ' ')} {row.number}"

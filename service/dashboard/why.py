@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping
 
-from pydantic import JsonValue
-
 from warpwright.service.app_context import Context
 from warpwright.service.dashboard.variant_loader import kernel_of, patience, variant_of
 
 __all__ = ["explain_for_job"]
 
 
-def explain_for_job(context: Context, job_id: str, number: int, why: str) -> Mapping[str, JsonValue]:
+def explain_for_job(context: Context, job_id: str, number: int, why: str) -> Mapping[str, object]:
     """The explanation of one choice.
 
     Raises:

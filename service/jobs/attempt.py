@@ -24,14 +24,14 @@ from warpwright.service.jobs.states import JobState
 from warpwright.service.profiles.service import domain_profile
 from warpwright.service.results.store import remember
 from warpwright.service.settings import Settings
-from warpwright.solver.domain import Pins, WarpwrightError, digest_text, dumps, load
+from warpwright.solver.domain import Failure, Outcome, Pins, WarpwrightError, digest_text, dumps, load
 from warpwright.tuning import telemetry
 from warpwright.tuning.events import Event
 from warpwright.tuning.orchestrate import tune
 from warpwright.tuning.outage import Outage
 from warpwright.tuning.ranking import tied_with_best
 from warpwright.tuning.request import Size, TuneBudget, TuneRequest, Variant
-from warpwright.tuning.result import Ending, Failure, Outcome, TuneResult
+from warpwright.tuning.result import Ending, TuneResult
 from warpwright.tuning.toolchain import Identity, StepFailed, Stop, Toolchain
 
 __all__ = ["Attempt"]

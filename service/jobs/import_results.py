@@ -8,9 +8,9 @@ from typing import Any
 
 from warpwright.service.app_context import Context
 from warpwright.service.candidates import repository as candidate_rows
-from warpwright.service.candidates.rows import apply, record_of
+from warpwright.service.candidates.rows import apply, candidate_of
 from warpwright.service.db import WriteSession
-from warpwright.service.db.models import Candidate, Job
+from warpwright.service.db.models import CandidateRow, Job
 from warpwright.service.errors import Conflict, InvalidRequest
 from warpwright.service.jobs import repository
 from warpwright.service.jobs.service import find
@@ -49,10 +49,10 @@ def _write(session: WriteSession, job: Job, results: BundleResults) -> None:
         _check(rows.get(measured.candidate), measured.candidate, measured.binary_digest)
     for candidate, outcome in told_outcomes(results.report).items():
         row = rows[candidate]
-        apply(row, with_measurement(record_of(row), outcome))
+        apply(row, with_measurement(candidate_of(row), outcome))
         row.protocol = results.protocol
     session.flush()
-    records = [record_of(row) for row in rows.values()]
+    records = [candidate_of(row) for row in rows.values()]
     best = best_of(records)
     job.best = best.id if best else None
     job.note = note_of(best)
@@ -63,7 +63,7 @@ def _write(session: WriteSession, job: Job, results: BundleResults) -> None:
     repository.add_event(session, job.id, job.attempt, "told", data)
 
 
-def _check(row: Candidate | None, candidate: str, binary_digest: str) -> None:
+def _check(row: CandidateRow | None, candidate: str, binary_digest: str) -> None:
     if row is None:
         raise InvalidRequest(
             f"the job has no candidate {candidate!r}", code="results-of-another-job", place=f"/results/{candidate}"
@@ -77,7 +77,7 @@ def _check(row: Candidate | None, candidate: str, binary_digest: str) -> None:
         )
 
 
-def _remember(session: WriteSession, job: Job, rows: dict[str, Candidate], protocol: str) -> None:
+def _remember(session: WriteSession, job: Job, rows: dict[str, CandidateRow], protocol: str) -> None:
     """Updates the stored results, under the identity that the candidates were built with."""
     row = rows[job.best] if job.best else next(iter(rows.values()), None)
     if row is None:

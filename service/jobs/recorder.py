@@ -11,13 +11,14 @@ from warpwright.service.candidates import repository as candidate_rows
 from warpwright.service.candidates.rows import apply, finite
 from warpwright.service.change_notifier import Bulletin
 from warpwright.service.db import Database, WriteSession
-from warpwright.service.db.models import Candidate, Job, JobVariant
+from warpwright.service.db.models import CandidateRow, Job, JobVariant
 from warpwright.service.jobs import repository
 from warpwright.service.jobs.claims import Claim, held
 from warpwright.service.jobs.states import JobState
 from warpwright.service.kernels import repository as kernel_rows
+from warpwright.solver.domain import Candidate, media_type
 from warpwright.tuning.events import CandidateEnded, Event, PhaseEntered, Proposed, StepStarted, VariantRead
-from warpwright.tuning.result import CandidateRecord, VariantReport
+from warpwright.tuning.result import VariantReport
 from warpwright.tuning.toolchain import Identity
 
 __all__ = ["Recorder"]
@@ -69,8 +70,8 @@ class Recorder:
                 )
             case CandidateEnded():
                 products = [
-                    (product.name, self._store.put(product.data), product.media_type, len(product.data))
-                    for product in event.candidate.products
+                    (name, self._store.put(data), media_type(name), len(data))
+                    for name, data in event.candidate.products.items()
                 ]
                 self._write(lambda session, job: self._candidate(session, job, event, products))
 
@@ -116,14 +117,14 @@ class Recorder:
             return
         if row is None:
             job.candidate_count += 1
-            row = Candidate(job_id=job.id, key=record.id, number=job.candidate_count, **self._columns(job, record))
+            row = CandidateRow(job_id=job.id, key=record.id, number=job.candidate_count, **self._columns(job, record))
             session.add(row)
         row.attempt = self._claim.attempt
         row.reused_from = self.reused_from.get(record.id)
         apply(row, record)
         job.done = event.done
         session.flush()
-        artifact_rows.record(session, [(digest, media_type, size) for _, digest, media_type, size in products])
+        artifact_rows.record(session, [(digest, kind, size) for _, digest, kind, size in products])
         candidate_rows.products(session, job.id, record.id, {name: digest for name, digest, _, _ in products})
         self._event(
             session,
@@ -143,7 +144,7 @@ class Recorder:
             },
         )
 
-    def _columns(self, job: Job, record: CandidateRecord) -> dict[str, str]:
+    def _columns(self, job: Job, record: Candidate) -> dict[str, str]:
         return {
             "ir_hash": self._ir_hashes.get(record.variant, ""),
             "profile": job.profile_digest,
@@ -156,7 +157,7 @@ class Recorder:
         }
 
 
-def _same(row: Candidate, record: CandidateRecord) -> bool:
+def _same(row: CandidateRow, record: Candidate) -> bool:
     """Whether a candidate's outcome is already written, its measurement included."""
     return (row.outcome, row.measured_ns, row.measurement) == (
         record.outcome.value,

@@ -4,27 +4,16 @@ from collections.abc import Sequence
 
 from warpwright.service.artifacts.store import ArtifactStore
 from warpwright.service.candidates import repository as candidate_rows
-from warpwright.service.candidates.rows import record_of
+from warpwright.service.candidates.rows import candidate_of
 from warpwright.service.db import Database, ReadSession
-from warpwright.service.db.models import Candidate
+from warpwright.service.db.models import CandidateRow
 from warpwright.service.errors import Gone, NotFound
-from warpwright.tuning.result import CandidateRecord, Outcome, Product
+from warpwright.solver.domain import Candidate, Outcome
 from warpwright.tuning.toolchain import Identity
 
 __all__ = ["KnownCandidates"]
 
-REUSED = (
-    Outcome.MEASURED,
-    Outcome.COMPILED,
-    Outcome.NOT_HONOURED,
-    Outcome.WRONG_RESULT,
-    Outcome.COMPILE_FAILED,
-    Outcome.OVER_RESOURCE,
-    Outcome.LAUNCH_FAILED,
-    Outcome.TIMED_OUT,
-    Outcome.CRASHED,
-    Outcome.REFUSED,
-)
+REUSED = tuple(outcome for outcome in Outcome if outcome.built or outcome.remembered)
 """Outcomes to reuse: results, and the candidates' own failures. Infrastructure failures, and what was never tried,
 are tried again.
 """
@@ -58,8 +47,8 @@ class KnownCandidates:
         self._other_jobs = other_jobs
         self.reused_from: dict[str, str] = {}
 
-    def __call__(self, candidate: str) -> CandidateRecord | None:
-        """The candidate's record with its products' bytes, or None if it has to be built."""
+    def __call__(self, candidate: str) -> Candidate | None:
+        """The candidate with its products' bytes, or None if it has to be built."""
         row, artifacts = self._database.read(lambda session: self._find(session, candidate))
         if row is None:
             return None
@@ -68,10 +57,10 @@ class KnownCandidates:
             return None
         if row.job_id != self._job_id:
             self.reused_from[candidate] = row.reused_from or row.job_id
-        return record_of(row, products)
+        return candidate_of(row, products=products)
 
-    def _find(self, session: ReadSession, candidate: str) -> tuple[Candidate | None, dict[str, str]]:
-        rows: Sequence[Candidate] = candidate_rows.by_key(
+    def _find(self, session: ReadSession, candidate: str) -> tuple[CandidateRow | None, dict[str, str]]:
+        rows: Sequence[CandidateRow] = candidate_rows.by_key(
             session, [candidate], self._columns, [outcome.value for outcome in REUSED]
         )
         own = [row for row in rows if row.job_id == self._job_id]
@@ -82,22 +71,12 @@ class KnownCandidates:
         chosen = next(iter(own or (others if self._other_jobs else [])), None)
         return chosen, candidate_rows.artifacts(session, chosen.job_id, chosen.key) if chosen else {}
 
-    def _products(self, artifacts: dict[str, str]) -> tuple[Product, ...] | None:
+    def _products(self, artifacts: dict[str, str]) -> dict[str, bytes] | None:
         """The products' bytes; None if one is missing or damaged, which makes the whole candidate a miss."""
-        products: list[Product] = []
+        products: dict[str, bytes] = {}
         for name, digest in artifacts.items():
             try:
-                data = self._store.get(digest)
+                products[name] = self._store.get(digest)
             except (NotFound, Gone):
                 return None
-            products.append(Product(name, MEDIA_TYPES.get(name, "application/octet-stream"), data))
-        return tuple(products)
-
-
-MEDIA_TYPES = {
-    "tilelang_source": "text/x-python",
-    "cuda_source": "text/x-cuda",
-    "ascend_source": "text/x-c++",
-    "ir": "application/json",
-}
-"""Media types of products by name; everything else is bytes."""
+        return products

@@ -7,21 +7,20 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 from warpwright.service.build_options import BuildOptionNames
-from warpwright.service.candidates.schemas import CandidateSummary
+from warpwright.service.candidates.schemas import CandidateView
 from warpwright.service.jobs.states import JobState
 from warpwright.service.strict_types import Flag, Real, Whole, exactly_one
+from warpwright.solver.domain import Failure, RejectedStructure
 from warpwright.tuning.request import Effort
 
 __all__ = [
     "AttemptView",
     "EventView",
-    "FailureView",
     "JobMode",
     "JobState",
     "JobSubmission",
     "JobSummary",
     "JobView",
-    "RejectedView",
     "SizeSubmission",
     "VariantSubmission",
     "VariantView",
@@ -105,15 +104,6 @@ class JobSubmission(BaseModel):
         return self.variants if self.variants is not None else [VariantSubmission(ir=self.ir or "")]
 
 
-class FailureView(BaseModel):
-    """Why something failed."""
-
-    code: str
-    message: str
-    place: str | None = None
-    detail: str = ""
-
-
 class VariantView(BaseModel):
     """A variant and its outcome."""
 
@@ -123,15 +113,7 @@ class VariantView(BaseModel):
     kernel: str = ""
     ir_hash: str | None = None
     sizes: list[str] = Field(default_factory=list, description="Names of the sizes at which a winner is checked.")
-    failure: FailureView | None = None
-
-
-class RejectedView(BaseModel):
-    """A structure that is proven impossible, with the conflicting rule families and their numbers."""
-
-    variant: int
-    structure: dict[str, str]
-    conflicts: list[dict[str, str]]
+    failure: Failure | None = None
 
 
 class AttemptView(BaseModel):
@@ -163,7 +145,7 @@ class JobSummary(BaseModel):
     partial: bool = Field(description="The job was stopped; the answer is the best known by then.")
     stopped_by: str
     best: str | None = Field(description="Id of the best candidate.")
-    error: FailureView | None
+    error: Failure | None
 
 
 class JobView(JobSummary):
@@ -179,11 +161,11 @@ class JobView(JobSummary):
     build_options: list[str]
     budget: dict[str, float]
     variants: list[VariantView]
-    rejected: list[RejectedView]
+    rejected: list[RejectedStructure]
     tied: list[str] = Field(description="Measured candidates within the winner's own spread, the winner included.")
     attempts: list[AttemptView]
-    winner: CandidateSummary | None
-    baseline: CandidateSummary | None = Field(description="The compiler's own best choice in this job.")
+    winner: CandidateView | None
+    baseline: CandidateView | None = Field(description="The compiler's own best choice in this job.")
     speedup: float | None = Field(
         description="Baseline's measured time over the winner's; null unless both were measured."
     )

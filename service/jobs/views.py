@@ -4,23 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from warpwright.service.candidates import repository as candidate_rows
-from warpwright.service.candidates.rows import record_of
-from warpwright.service.candidates.views import summary as candidate_summary
+from warpwright.service.candidates.rows import candidate_of
+from warpwright.service.candidates.views import view as candidate_view
 from warpwright.service.db import ReadSession
-from warpwright.service.db.models import Candidate, Job, JobEvent, JobSize, JobVariant
+from warpwright.service.db.models import CandidateRow, Job, JobEvent, JobSize, JobVariant
 from warpwright.service.jobs import repository
-from warpwright.service.jobs.schemas import (
-    AttemptView,
-    EventView,
-    FailureView,
-    JobState,
-    JobSummary,
-    JobView,
-    RejectedView,
-    VariantView,
-)
+from warpwright.service.jobs.schemas import AttemptView, EventView, JobState, JobSummary, JobView, VariantView
+from warpwright.solver.domain import BASELINES, Failure
 from warpwright.tuning.ranking import best_of
-from warpwright.tuning.result import CandidateKind
 
 __all__ = ["event_view", "summaries", "view"]
 
@@ -51,7 +42,7 @@ def view(session: ReadSession, job: Job) -> JobView:
         variants=_variants(
             repository.variants(session, job.id), repository.sizes(session, job.id), summary.get("variants", [])
         ),
-        rejected=[RejectedView(**rejected) for rejected in summary.get("rejected", [])],
+        rejected=summary.get("rejected", []),
         tied=summary.get("tied", []),
         attempts=[
             AttemptView(
@@ -63,8 +54,8 @@ def view(session: ReadSession, job: Job) -> JobView:
             )
             for row in repository.attempts(session, job.id)
         ],
-        winner=candidate_summary(winner) if winner else None,
-        baseline=candidate_summary(baseline) if baseline else None,
+        winner=candidate_view(session, winner) if winner else None,
+        baseline=candidate_view(session, baseline) if baseline else None,
         speedup=_speedup(winner, baseline),
         last_event=job.event_count,
     )
@@ -93,7 +84,7 @@ def _summary(job: Job, profile: str) -> dict[str, Any]:
         "partial": job.partial,
         "stopped_by": job.stopped_by,
         "best": job.best,
-        "error": FailureView(**job.error) if job.error else None,
+        "error": Failure(**job.error) if job.error else None,
     }
 
 
@@ -115,17 +106,14 @@ def _variants(
     ]
 
 
-def _baseline(session: ReadSession, job: Job) -> Candidate | None:
+def _baseline(session: ReadSession, job: Job) -> CandidateRow | None:
     """The compiler's own best choice: a tuned answer must never be worse."""
-    rows = {
-        row.key: row
-        for row in candidate_rows.baselines(session, job.id, [k.value for k in CandidateKind if k != "scheduled"])
-    }
-    best = best_of([record_of(row) for row in rows.values()])
+    rows = {row.key: row for row in candidate_rows.baselines(session, job.id, [kind.value for kind in BASELINES])}
+    best = best_of([candidate_of(row) for row in rows.values()])
     return rows[best.id] if best else None
 
 
-def _speedup(winner: Candidate | None, baseline: Candidate | None) -> float | None:
+def _speedup(winner: CandidateRow | None, baseline: CandidateRow | None) -> float | None:
     if winner is None or baseline is None or not winner.measured_ns or not baseline.measured_ns:
         return None
     return baseline.measured_ns / winner.measured_ns

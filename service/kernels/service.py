@@ -68,6 +68,6 @@ def identify(database: Database, toolchain: Toolchain, ir: str, profile: Hardwar
 
 def _reader_failed(error: StepFailed, place: str) -> WarpwrightError:
     """An IR that breaks its reader is the sender's error; a reader that could not start is the service's."""
-    if error.outcome.value in ("crashed", "timed_out", "over_resource", "compile_failed"):
+    if error.outcome.remembered:
         return InvalidRequest(f"the IR crashed its reader: {error.failure.message}", code="ir-unreadable", place=place)
     return Unavailable(f"the IR could not be read now: {error.failure.message}", code="reader-failed")

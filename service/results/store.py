@@ -6,14 +6,13 @@ from typing import Any
 
 from warpwright.lowering.compile.options import column_of
 from warpwright.service.candidates import repository as candidate_rows
-from warpwright.service.candidates.rows import record_of
+from warpwright.service.candidates.rows import candidate_of
 from warpwright.service.db import WriteSession
 from warpwright.service.db.base import now
-from warpwright.service.db.models import Candidate, Job
+from warpwright.service.db.models import CandidateRow, Job
 from warpwright.service.results import repository
-from warpwright.solver.domain import Fingerprint, digest_text
+from warpwright.solver.domain import Candidate, Fingerprint, Outcome, digest_text
 from warpwright.tuning.ranking import best_of
-from warpwright.tuning.result import CandidateRecord, Outcome
 from warpwright.tuning.toolchain import Identity
 
 __all__ = ["SCHEMA", "answer_of", "family_hash", "remember"]
@@ -32,9 +31,9 @@ def remember(
 ) -> None:
     """Store what a job found. Called in the transaction that ends the job."""
     rows = {row.key: row for row in candidate_rows.all_of(session, job.id)}
-    records = [record_of(row) for row in rows.values()]
+    records = [candidate_of(row) for row in rows.values()]
     wrong = [record.id for record in records if record.outcome is Outcome.WRONG_RESULT]
-    subjects: dict[str, list[CandidateRecord]] = {}
+    subjects: dict[str, list[Candidate]] = {}
     if hashes:
         subjects[family_hash(hashes)] = records
     for number, ir_hash in enumerate(hashes):
@@ -75,7 +74,7 @@ def remember(
         )
 
 
-def answer_of(job: Job, row: Candidate, artifacts: dict[str, str], fingerprint: Fingerprint) -> dict[str, Any]:
+def answer_of(job: Job, row: CandidateRow, artifacts: dict[str, str], fingerprint: Fingerprint) -> dict[str, Any]:
     """The stored answer: everything that a build needs, except the artifacts' bytes."""
     return {
         "schema": SCHEMA,
@@ -85,7 +84,7 @@ def answer_of(job: Job, row: Candidate, artifacts: dict[str, str], fingerprint: 
         "variant": row.variant,
         "kind": row.kind,
         "outcome": row.outcome,
-        "measured": row.outcome == Outcome.MEASURED.value,
+        "measured": row.outcome == Outcome.MEASURED,
         "measured_ns": row.measured_ns,
         "forecast_ns": row.forecast_ns,
         "status": row.status,

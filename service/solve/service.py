@@ -8,9 +8,8 @@ from warpwright.service.errors import InvalidRequest, Unavailable
 from warpwright.service.kernels.service import check_size
 from warpwright.service.profiles import service as profiles
 from warpwright.service.solve.schemas import SolveAnswer, SolveRequest
-from warpwright.solver.domain import HardwareProfile, Infeasible, Pins, Unknown, Verdict, dump
+from warpwright.solver.domain import HardwareProfile, Infeasible, Outcome, Pins, Unknown, Verdict, dump
 from warpwright.solver.profiles.pin_domains import load_pins
-from warpwright.tuning.result import Outcome
 from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
 
 __all__ = ["solve"]

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from warpwright.solver.candidates.result import Baseline, Candidate, Proposals, Rejected
 from warpwright.solver.candidates.sketch import sketch
 from warpwright.solver.candidates.structures import Space, Structure, space_of
 from warpwright.solver.domain import (
+    Candidate,
+    CandidateKind,
+    Certificate,
     Conflict,
     Feasible,
     GraphError,
@@ -22,14 +24,18 @@ from warpwright.solver.domain import (
     KernelGraph,
     PinError,
     Pins,
+    Proposals,
     ProvenOptimal,
+    RejectedStructure,
+    UndecidedStructure,
     Unknown,
     WarpSchedule,
+    candidate_id,
     digest_text,
     dumps,
 )
 from warpwright.solver.engines import Budget
-from warpwright.solver.forecast import BASELINES, Simulation, forecast_baseline, simulate
+from warpwright.solver.forecast import simulate
 from warpwright.solver.forecast.machine import machine
 from warpwright.solver.forecast.registers import role_registers
 from warpwright.solver.warp.problem import WarpProblem, close_problem
@@ -76,6 +82,16 @@ class _Ranked:
         return (self.variant, structure.warpgroups, *pipelines, structure.store_role, structure.overlapped)
 
 
+@dataclass(frozen=True, slots=True)
+class _Solved:
+    """A verified schedule of a structure, and its forecast."""
+
+    schedule: WarpSchedule
+    certificate: Certificate
+    status: str
+    forecast_ns: float
+
+
 def propose(
     graph: KernelGraph,
     profile: HardwareProfile,
@@ -97,7 +113,8 @@ def propose_family(
     engine: str = "cpsat",
     budget: Budget | None = None,
     pins: Pins | None = None,
-    progress: Callable[[Sequence[Candidate]], None] | None = None,
+    kernels: Sequence[str] | None = None,
+    progress: Callable[[Proposals], None] | None = None,
 ) -> Proposals:
     """Up to ``count`` verified schedules over all variants of a kernel, best forecast first, no two alike.
 
@@ -108,7 +125,9 @@ def propose_family(
         engine: Name of the solver engine.
         budget: Budget of each solve.
         pins: What the user fixed; every candidate keeps it.
-        progress: Gets all candidates so far, best forecast first, whenever there is one more.
+        kernels: What the variants' kernels are called in the candidates' ids, the structural hash of each one's IR; digests of
+            the graphs where there is none.
+        progress: Gets what is proposed so far, whenever there is one candidate more.
 
     Raises:
         NotApplicable: a kernel or the profile is not of the CUDA family.
@@ -118,10 +137,9 @@ def propose_family(
     problems = [close_problem(graph, profile, pins) for _, graph in variants]
     spaces = [space_of(problem.graph, structure_of(problem).plain) for problem in problems]
     ranked, beyond = _rank(spaces, problems, profile)
-    rejected = [
-        replace(_too_large(spaces[index], structure, profile), params=dict(variants[index][0]), variant=index)
-        for index, structure in beyond
-    ]
+    names = kernels or [digest_text(dumps(graph)) for _, graph in variants]
+    rejected = [_too_large(spaces[index], structure, profile, index) for index, structure in beyond]
+    undecided: list[UndecidedStructure] = []
     found: dict[str, Candidate] = {}
     overlapped = 0
     for variant, structure in chain(_questions(len(spaces), ranked, count), _unanswered(len(spaces), found)):
@@ -132,24 +150,31 @@ def propose_family(
             overlapped += structure.overlapped
             if structure.overlapped and overlapped > OVERLAPPED:
                 continue
-        outcome = _solve(graph, profile, structure, pins or Pins(), engine, budget)
-        if isinstance(outcome, Rejected):
-            rejected.append(replace(outcome, params=dict(params), variant=variant))
-        elif outcome is not None:
-            named = replace(outcome, id=_identity(params, outcome.schedule), params=dict(params), variant=variant)
-            if found.setdefault(named.id, named) is named and progress is not None:
-                progress(_ordered(found.values()))
-    baselines = [
-        Baseline(kind, simulation.nanoseconds, dict(params), index, simulation)
-        for index, (params, graph) in enumerate(variants)
-        for kind in BASELINES
-        for simulation in (forecast_baseline(graph, profile, kind),)
-    ]
-    return Proposals(_ordered(found.values()), tuple(rejected), tuple(baselines))
+        described = structure.described() if structure is not None else {"structure": "left to the solver"}
+        verdict = _solve(graph, profile, structure, pins or Pins(), engine, budget)
+        if isinstance(verdict, Infeasible):
+            rejected.append(RejectedStructure(variant, described, verdict.conflicts))
+        elif isinstance(verdict, Unknown):
+            undecided.append(UndecidedStructure(variant, described, verdict.reason))
+        elif verdict is not None:
+            candidate = Candidate(
+                id=candidate_id(names[variant], CandidateKind.SCHEDULED, verdict.schedule),
+                variant=variant,
+                kind=CandidateKind.SCHEDULED,
+                params=dict(params),
+                schedule=verdict.schedule,
+                certificate=verdict.certificate,
+                status=verdict.status,
+                structure=described,
+                forecast_ns=verdict.forecast_ns,
+            )
+            if found.setdefault(candidate.id, candidate) is candidate and progress is not None:
+                progress(Proposals(_ordered(found.values())))
+    return Proposals(_ordered(found.values()), tuple(rejected), tuple(undecided))
 
 
 def _ordered(found: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    return tuple(sorted(found, key=lambda c: (c.forecast_ns, c.variant, c.id)))
+    return tuple(sorted(found, key=lambda c: (c.forecast_ns or 0.0, c.variant, c.id)))
 
 
 def _questions(variants: int, ranked: Sequence[_Ranked], count: int) -> Iterator[tuple[int, Structure | None]]:
@@ -219,7 +244,7 @@ def _leaders(coarse: Sequence[_Ranked]) -> list[_Ranked]:
     return list(leaders.values())
 
 
-def _too_large(space: Space, structure: Structure, profile: HardwareProfile) -> Rejected:
+def _too_large(space: Space, structure: Structure, profile: HardwareProfile, variant: int) -> RejectedStructure:
     """The proof by addition: its buffers exceed a block's shared memory."""
     limit = profile.integer("shared.per_block", "bytes")
     held = ", ".join(f"{n} {d} x {space.graph.buffer(n).bytes:,}" for n, d in structure.depths)
@@ -227,7 +252,7 @@ def _too_large(space: Space, structure: Structure, profile: HardwareProfile) -> 
     shallower = max((depth for _, depth in structure.depths), default=1) - 1
     relaxation = f"depth {shallower}" if shallower else "a smaller tile"
     conflict = Conflict("shared_memory", message, relaxation)
-    return Rejected(structure.described(), Infeasible((conflict,), "arithmetic"))
+    return RejectedStructure(variant, structure.described(), (conflict,))
 
 
 def _order(place: _Ranked) -> tuple[float, int, str]:
@@ -298,9 +323,8 @@ def _solve(
     pins: Pins,
     engine: str,
     budget: Budget | None,
-) -> Candidate | Rejected | None:
+) -> _Solved | Infeasible | Unknown | None:
     """The structure solved and verified; None when the user's pins and the structure's name different values."""
-    described = structure.described() if structure is not None else {"structure": "left to the solver"}
     try:
         problem = close_problem(graph, profile, pins)
         problem = problem.with_pins(structure.pins()) if structure is not None else problem
@@ -308,25 +332,12 @@ def _solve(
         return None
     verdict = solve(problem, engine=engine, budget=budget)
     if isinstance(verdict, Infeasible | Unknown):
-        return Rejected(described, verdict)
+        return verdict
     assert isinstance(verdict, ProvenOptimal | Feasible)
     schedule = verdict.schedule
     if not isinstance(schedule, WarpSchedule) or verify(graph, profile, schedule):
         return None
-    simulation: Simulation = simulate(graph, profile, schedule)
+    simulation = simulate(graph, profile, schedule)
     if simulation.deadlocked:
         return None
-    return Candidate(
-        "",
-        schedule,
-        verdict.certificate,
-        verdict.status,
-        simulation.nanoseconds,
-        described,
-        simulation=simulation,
-    )
-
-
-def _identity(params: Mapping[str, object], schedule: WarpSchedule) -> str:
-    text = ",".join(f"{key}={params[key]}" for key in sorted(params))
-    return digest_text(f"{text}\n{dumps(schedule)}")[len("sha256:") :][:16]
+    return _Solved(schedule, verdict.certificate, verdict.status, simulation.nanoseconds)

@@ -1,5 +1,17 @@
 """The domain model that all folders share: frozen values, integers for resources, units in names, enums stored by name."""
 
+from warpwright.solver.domain.candidate import (
+    BASELINES,
+    BaselineKind,
+    Candidate,
+    CandidateKind,
+    Failure,
+    Proposals,
+    RejectedStructure,
+    UndecidedStructure,
+    media_type,
+)
+from warpwright.solver.domain.candidate_id import candidate_id
 from warpwright.solver.domain.documents import dump, dumps, load, loads, schema_of
 from warpwright.solver.domain.errors import (
     DocumentError,
@@ -34,6 +46,7 @@ from warpwright.solver.domain.kernel import (
     Unit,
     UnitUse,
 )
+from warpwright.solver.domain.outcome import FAULTS, Fault, Outcome
 from warpwright.solver.domain.pins import BufferPin, DepthPin, Pins, PipelinePin, PlacementPin, RolePin, StagePin
 from warpwright.solver.domain.profile import HardwareProfile, Origin, Quantity
 from warpwright.solver.domain.schedule import (
@@ -68,13 +81,18 @@ from warpwright.solver.domain.verdict import (
 )
 
 __all__ = [
+    "BASELINES",
+    "FAULTS",
     "ROOT",
     "Access",
+    "BaselineKind",
     "Bound",
     "Buffer",
     "BufferPin",
     "BufferSchedule",
     "BufferVersions",
+    "Candidate",
+    "CandidateKind",
     "Certificate",
     "ChosenBy",
     "Conflict",
@@ -84,6 +102,8 @@ __all__ = [
     "Explanation",
     "ExtraMissing",
     "Fact",
+    "Failure",
+    "Fault",
     "Feasible",
     "Fence",
     "Fingerprint",
@@ -103,14 +123,17 @@ __all__ = [
     "OpKind",
     "OpRef",
     "Origin",
+    "Outcome",
     "PinError",
     "Pins",
     "Pipeline",
     "PipelinePin",
     "PlacementPin",
     "ProfileError",
+    "Proposals",
     "ProvenOptimal",
     "Quantity",
+    "RejectedStructure",
     "Relaxation",
     "Role",
     "RoleBody",
@@ -126,6 +149,7 @@ __all__ = [
     "SyncKind",
     "TargetFamily",
     "TaskTime",
+    "UndecidedStructure",
     "Unit",
     "UnitUse",
     "Unknown",
@@ -134,11 +158,13 @@ __all__ = [
     "Violation",
     "WarpSchedule",
     "WarpwrightError",
+    "candidate_id",
     "digest_bytes",
     "digest_text",
     "dump",
     "dumps",
     "load",
     "loads",
+    "media_type",
     "schema_of",
 ]

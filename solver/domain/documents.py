@@ -4,18 +4,20 @@ The dataclasses stay plain; Pydantic is used here only, where bytes enter and le
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import cache
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from warpwright.solver.domain import identity, kernel, pins, profile, schedule, verdict
+from warpwright.solver.domain import candidate, identity, kernel, pins, profile, schedule, verdict
+from warpwright.solver.domain.embedded import SCHEMAS
 from warpwright.solver.domain.errors import DocumentError
 
 __all__ = ["dump", "dumps", "load", "loads", "schema_of"]
 
-SCHEMAS: dict[Any, str] = {
+SCHEMAS |= {
     kernel.KernelGraph: "warpwright.kernel-graph/1",
     pins.Pins: "warpwright.pins/1",
     profile.HardwareProfile: "warpwright.hardware-profile/1",
@@ -29,12 +31,28 @@ SCHEMAS: dict[Any, str] = {
     verdict.Verdict: "warpwright.verdict/1",
     verdict.Schedule: "warpwright.schedule/1",
     identity.Fingerprint: "warpwright.fingerprint/1",
+    candidate.Candidate: "warpwright.candidate/1",
+    candidate.Proposals: "warpwright.proposals/1",
 }
 
-for _module in (identity, kernel, pins, profile, schedule, verdict):
+
+def _named(kind: Any) -> Callable[[dict[str, Any]], None] | None:
+    """Says in a document type's JSON schema that it names its schema; None for parts of documents."""
+    name = SCHEMAS.get(kind)
+    if name is None:
+        return None
+
+    def extend(schema: dict[str, Any]) -> None:
+        schema["properties"] = {"schema": {"const": name, "type": "string"}, **schema["properties"]}
+        schema["required"] = ["schema", *schema.get("required", ())]
+
+    return extend
+
+
+for _module in (candidate, identity, kernel, pins, profile, schedule, verdict):
     for _value in vars(_module).values():
         if isinstance(_value, type) and is_dataclass(_value):
-            _value.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
+            _value.__pydantic_config__ = ConfigDict(extra="forbid", json_schema_extra=_named(_value))  # type: ignore[attr-defined]
 
 
 @cache

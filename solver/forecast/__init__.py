@@ -1,18 +1,10 @@
 """A deterministic discrete-event simulator: plays a schedule on a device profile and forecasts its time. No solver."""
 
-from warpwright.solver.forecast.baselines import (
-    BASELINES,
-    BaselineKind,
-    baseline_schedule,
-    chosen_schedule,
-    forecast_baseline,
-)
+from warpwright.solver.forecast.baselines import baseline_schedule, chosen_schedule, forecast_baseline
 from warpwright.solver.forecast.result import Simulation, Stall, TimelineEvent
 from warpwright.solver.forecast.simulator import simulate
 
 __all__ = [
-    "BASELINES",
-    "BaselineKind",
     "Simulation",
     "Stall",
     "TimelineEvent",

@@ -7,9 +7,19 @@ a buffer, registers from a guess of the blocks on an SM).
 """
 
 from math import prod
-from typing import Literal
 
-from warpwright.solver.domain import ROOT, HardwareProfile, KernelGraph, Memory, OpKind, Pipeline, Role, WarpSchedule
+from warpwright.solver.domain import (
+    ROOT,
+    BaselineKind,
+    CandidateKind,
+    HardwareProfile,
+    KernelGraph,
+    Memory,
+    OpKind,
+    Pipeline,
+    Role,
+    WarpSchedule,
+)
 from warpwright.solver.forecast import unspecialised
 from warpwright.solver.forecast.assemble import assemble
 from warpwright.solver.forecast.costs import Costs
@@ -18,10 +28,7 @@ from warpwright.solver.forecast.machine import Machine, machine
 from warpwright.solver.forecast.result import Simulation
 from warpwright.solver.forecast.simulator import Block, iterations, play, simulate
 
-__all__ = ["BASELINES", "BaselineKind", "baseline_schedule", "chosen_schedule", "forecast_baseline"]
-
-BaselineKind = Literal["default", "role_based", "unspecialized"]
-BASELINES: tuple[BaselineKind, ...] = ("default", "role_based", "unspecialized")
+__all__ = ["baseline_schedule", "chosen_schedule", "forecast_baseline"]
 
 LOAD_REGISTERS = 24
 DEFAULT_CONSUMER_REGISTERS = {1: 240, 2: 240, 3: 160}
@@ -35,10 +42,10 @@ def baseline_schedule(graph: KernelGraph, profile: HardwareProfile, kind: Baseli
     """
     loads = [op for op in graph.ops if op.kind is OpKind.TMA_LOAD]
     pipelined = any(scope.num_stages >= 1 for scope in graph.scopes if any(op.scope == scope.id for op in loads))
-    if kind == "unspecialized" or not profile.flag("features.tma") or not loads:
+    if kind is CandidateKind.UNSPECIALIZED or not profile.flag("features.tma") or not loads:
         return None
     wgmma = profile.flag("features.wgmma")
-    if kind == "default":
+    if kind is CandidateKind.DEFAULT:
         return _default(graph, wgmma=wgmma) if pipelined else None
     return _role_based(graph, machine(profile), wgmma=wgmma) if graph.threads % 128 == 0 else None
 
@@ -76,7 +83,7 @@ def chosen_schedule(
 ) -> tuple[WarpSchedule, Simulation] | None:
     """What TileLang ends up with when it is asked for ``kind``, played; None when it specialises nothing."""
     # role_based declines what it cannot hand over in order, and the default pass takes the kernel (RBS:824-892).
-    for choice in (kind, "default") if kind == "role_based" else (kind,):
+    for choice in (kind, CandidateKind.DEFAULT) if kind is CandidateKind.ROLE_BASED else (kind,):
         schedule = baseline_schedule(graph, profile, choice)
         played = simulate(graph, profile, schedule) if schedule is not None else None
         if schedule is not None and played is not None and not played.deadlocked:

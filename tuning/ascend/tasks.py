@@ -9,7 +9,20 @@ from typing import Any
 
 from warpwright.lowering.frontend.irhash import hash_document
 from warpwright.lowering.frontend.precheck import LIMIT_BYTES, precheck
-from warpwright.solver.domain import BufferSchedule, Conflict, HardwareProfile, Pins, digest_text, dump, load
+from warpwright.solver.domain import (
+    BufferSchedule,
+    Candidate,
+    CandidateKind,
+    HardwareProfile,
+    Pins,
+    Proposals,
+    RejectedStructure,
+    UndecidedStructure,
+    candidate_id,
+    digest_text,
+    dump,
+    load,
+)
 
 __all__ = [
     "MARK",
@@ -43,38 +56,39 @@ def propose_buffer(payload: dict[str, Any]) -> dict[str, Any]:
     """Task ``propose.buffer``: the proven schedule of every variant.
 
     Keys: ``kernels`` (list of ``variant``, ``params``, ``ir``), ``profile``, ``pins``, ``engine``, ``work_limit``. Returns
-    ``schedules`` (each with its own ``graph``: pins change the problem), ``rejected`` and ``unknown``.
+    ``proposals`` and ``graphs`` (each candidate's own, by its id: pins change the problem).
     """
     from warpwright.tuning.ascend.kernel import plan_kernel
     from warpwright.tuning.ascend.plan import InfeasibleKernel, ScheduleRefused
 
     profile, pins = _profile(payload), _pins(payload)
-    schedules, rejected, unknown = [], [], []
+    candidates, rejected, undecided, graphs = [], [], [], {}
     for kernel in payload["kernels"]:
         variant = int(kernel["variant"])
         try:
-            function, _ = _function(kernel)
+            function, ir_hash = _function(kernel)
             planned = plan_kernel(function, profile, pins, engine=_engine(payload))
         except InfeasibleKernel as error:
-            rejected.append({"variant": variant, "structure": {}, "conflicts": [_conflict(c) for c in error.conflicts]})
+            rejected.append(RejectedStructure(variant, {}, error.conflicts))
             continue
         except ScheduleRefused as error:
-            unknown.append(f"variant {variant}: {error.message}")
+            undecided.append(UndecidedStructure(variant, {}, f"variant {variant}: {error.message}"))
             continue
         structure = {name.buffer: f"{name.versions} {name.mode.value}" for name in planned.schedule.buffers}
-        schedules.append(
-            {
-                "variant": variant,
-                "schedule": dump(planned.schedule),
-                "certificate": dump(planned.certificate),
-                "status": "proven_optimal" if planned.proven else "feasible",
-                "forecast_ns": None,
-                "structure": structure | ({"warnings": "; ".join(planned.warnings)} if planned.warnings else {}),
-                "graph": dump(planned.graph),
-                "forecast_cycles": planned.certificate.schedule_length_cycles,
-            }
+        candidate = Candidate(
+            id=candidate_id(ir_hash, CandidateKind.SCHEDULED, planned.schedule),
+            variant=variant,
+            kind=CandidateKind.SCHEDULED,
+            params=kernel["params"],
+            schedule=planned.schedule,
+            certificate=planned.certificate,
+            status="proven_optimal" if planned.proven else "feasible",
+            structure=structure | ({"warnings": "; ".join(planned.warnings)} if planned.warnings else {}),
         )
-    return {"schedules": schedules, "rejected": rejected, "unknown": "; ".join(unknown)}
+        candidates.append(candidate)
+        graphs[candidate.id] = dump(planned.graph)
+    proposals = Proposals(tuple(candidates), tuple(rejected), tuple(undecided))
+    return {"proposals": dump(proposals), "graphs": graphs}
 
 
 def solve_buffer(payload: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +136,8 @@ def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
     from warpwright.lowering.ascend.honour import differences
     from warpwright.lowering.ascend.lower import LoweringFailed, lower_watched
     from warpwright.lowering.compile.result import CompiledKernel, Launch, NotHonoured, to_document
-    from warpwright.lowering.outcome import Outcome, OutcomeKind
+    from warpwright.lowering.outcome import StepOutcome
+    from warpwright.solver.domain import Outcome
     from warpwright.tuning.ascend.kernel import replay_kernel
     from warpwright.tuning.ascend.plan import InfeasibleKernel, ScheduleRefused
 
@@ -133,10 +148,12 @@ def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
     seconds: dict[str, float] = {}
     gaps: tuple[NotHonoured, ...] = ()
 
-    def finish(outcome: Outcome, **parts: Any) -> dict[str, Any]:
+    def finish(outcome: StepOutcome, **parts: Any) -> dict[str, Any]:
         seconds["lower"] = time.monotonic() - begun
         return to_document(
-            CompiledKernel(payload["variant"], arch, outcome, toolchain=_toolchain(), seconds=seconds, **parts)
+            CompiledKernel(
+                CandidateKind(payload["variant"]), arch, outcome, toolchain=_toolchain(), seconds=seconds, **parts
+            )
         )
 
     try:
@@ -147,16 +164,16 @@ def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
             planned = replay_kernel(function, profile, schedule)
             watched, gaps = planned.watched, differences(schedule, planned.watched)
     except (ScheduleRefused, InfeasibleKernel) as error:
-        kind = OutcomeKind.OVER_RESOURCE if error.place == "memory" else OutcomeKind.COMPILE_FAILED
-        return finish(Outcome(kind, error.message, (error.code,)))
+        kind = Outcome.OVER_RESOURCE if error.place == "memory" else Outcome.COMPILE_FAILED
+        return finish(StepOutcome(kind, error.message, (error.code,)))
     except LoweringFailed as error:
-        return finish(Outcome(OutcomeKind.COMPILE_FAILED, error.message, ("lowering_failed",)))
+        return finish(StepOutcome(Outcome.COMPILE_FAILED, error.message, ("lowering_failed",)))
     layout = watched.layout
     assert layout is not None
-    outcome = Outcome(OutcomeKind.COMPILED, MARK, ("source_only",))
+    outcome = StepOutcome(Outcome.COMPILED, MARK, ("source_only",))
     if gaps:
         text = "; ".join(f"{gap.what}: planned {gap.planned}, found {gap.found}" for gap in gaps)
-        outcome = Outcome(OutcomeKind.NOT_HONOURED, text, ("source_only",))
+        outcome = StepOutcome(Outcome.NOT_HONOURED, text, ("source_only",))
     launch = Launch(layout.name, (layout.grid or 1, 1, 1), 1, 1, watched.arenas.get("shared", 0), 0)
     parts: dict[str, Any] = {}
     if payload.get("output") and watched.launcher and not payload.get("source_only"):
@@ -193,11 +210,11 @@ def _built(built: Any, outcome: Any) -> tuple[Any, dict[str, Any]]:
     """Outcome and parts of a kernel after the attempt to compile its object."""
     from dataclasses import replace
 
-    from warpwright.lowering.outcome import OutcomeKind
+    from warpwright.solver.domain import Outcome
 
     if built.failure is not None:
         return built.failure, {}
-    if outcome.kind is OutcomeKind.COMPILED:
+    if outcome.kind is Outcome.COMPILED:
         outcome = replace(outcome, message="compiled, not measured", details=())
     digests = {"binary_digest": built.digest, "binary_bytes": built.binary.stat().st_size, "reused": built.reused}
     return outcome, {"binary": str(built.binary), **digests}
@@ -267,15 +284,6 @@ def _engine(payload: dict[str, Any]) -> str:
     """The service's default ``cpsat`` means the default here, too: the exact search."""
     name = str(payload.get("engine", "exact"))
     return "exact" if name in ("cpsat", "enumerate") else name
-
-
-def _conflict(conflict: Conflict) -> dict[str, str]:
-    return {
-        "family": conflict.family,
-        "message": conflict.message,
-        "relaxation": conflict.relaxation,
-        "place": conflict.place,
-    }
 
 
 def _annotation_text(pins: Pins) -> str:

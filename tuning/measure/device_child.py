@@ -15,7 +15,8 @@ from warpwright.lowering.measure.protocol import Protocol
 from warpwright.lowering.measure.result import Measured, Rounds, from_document
 from warpwright.lowering.measure.runner import Job
 from warpwright.lowering.measure.watched_device import named
-from warpwright.lowering.outcome import Outcome, OutcomeKind, of_reply
+from warpwright.lowering.outcome import StepOutcome, of_reply
+from warpwright.solver.domain import Outcome
 from warpwright.tuning.children import ChildPool, Limits, Raised, Refused, Reply, Returned, TimedOut
 
 __all__ = ["DeviceChild", "RoundsBroken", "job_document"]
@@ -36,7 +37,7 @@ HEALTH_TRIES = 2
 class RoundsBroken:
     """Rounds that ended without figures. ``culprit`` is the kernel (``watched_device.named``) that did it, empty if unknown."""
 
-    outcome: Outcome
+    outcome: StepOutcome
     culprit: str
 
 
@@ -52,15 +53,15 @@ class DeviceChild:
     facts: dict[str, Any] | None = None
     _times: dict[str, float] = field(default_factory=dict)
     """Nanoseconds of a launch of each kernel that was timed."""
-    _bad: dict[str, Outcome] = field(default_factory=dict)
+    _bad: dict[str, StepOutcome] = field(default_factory=dict)
     """Kernels that never came back or broke the context: what has one of them as its reference cannot be checked."""
 
-    def healthy(self, seconds: float = PROBE_LIMITS.wall_seconds) -> Outcome | None:
+    def healthy(self, seconds: float = PROBE_LIMITS.wall_seconds) -> StepOutcome | None:
         """None when a fresh or idle child computes the canary right within so many seconds; why not otherwise."""
-        outcome: Outcome | None = None
+        outcome: StepOutcome | None = None
         for left in reversed(range(HEALTH_TRIES)):
             outcome = self._canary(replace(PROBE_LIMITS, wall_seconds=min(seconds, PROBE_LIMITS.wall_seconds)))
-            if outcome is None or outcome.kind is not OutcomeKind.DEVICE_LOST or not left:
+            if outcome is None or outcome.kind is not Outcome.DEVICE_LOST or not left:
                 break
             self.pool.retire()
             self.cancel.wait(1.0)
@@ -82,12 +83,12 @@ class DeviceChild:
             return found
         outcome = _blamed(reply, job, self._bad)
         if isinstance(reply, TimedOut) and reply.clock == "wall" and limit < self.limits.wall_seconds:
-            outcome = Outcome(OutcomeKind.CANCELLED, f"not measured: {limit:.0f} s were left for it", ("budget",))
+            outcome = StepOutcome(Outcome.CANCELLED, f"not measured: {limit:.0f} s were left for it", ("budget",))
         return Measured(job.candidate, self.protocol.name, outcome, seconds=time.monotonic() - begun)
 
-    def usable_after(self, outcome: Outcome) -> bool:
+    def usable_after(self, outcome: StepOutcome) -> bool:
         """Whether the child may be used again; if not it is gone when this returns."""
-        ended = {OutcomeKind.TIMED_OUT, OutcomeKind.CRASHED, OutcomeKind.DEVICE_LOST, OutcomeKind.INFRASTRUCTURE}
+        ended = {Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.DEVICE_LOST, Outcome.INFRASTRUCTURE}
         if outcome.kind not in ended and not {"hang", *STICKY} & set(outcome.details):
             return True
         self.pool.retire()
@@ -106,18 +107,18 @@ class DeviceChild:
         assert outcome is not None
         return RoundsBroken(outcome, _culprit(reply))
 
-    def _canary(self, limits: Limits) -> Outcome | None:
+    def _canary(self, limits: Limits) -> StepOutcome | None:
         reply = self._ask("probe", (), limits)
         if isinstance(reply, Returned):
             self.facts = {**reply.value["facts"], "conditions": reply.value["conditions"]}
             if reply.value["canary"]:
                 return None
-            return Outcome(OutcomeKind.DEVICE_LOST, "the device computes a known sum incorrectly", ("canary",))
+            return StepOutcome(Outcome.DEVICE_LOST, "the device computes a known sum incorrectly", ("canary",))
         outcome = of_reply(reply, "measure")
         assert outcome is not None
-        if outcome.kind in (OutcomeKind.NOT_APPLICABLE, OutcomeKind.CANCELLED, OutcomeKind.INFRASTRUCTURE):
+        if outcome.kind in (Outcome.NOT_APPLICABLE, Outcome.CANCELLED, Outcome.INFRASTRUCTURE):
             return outcome
-        return Outcome(OutcomeKind.DEVICE_LOST, f"the canary failed: {outcome.message}", ("canary", *outcome.details))
+        return StepOutcome(Outcome.DEVICE_LOST, f"the canary failed: {outcome.message}", ("canary", *outcome.details))
 
     def _ask(self, action: str, jobs: Sequence[Job], limits: Limits) -> Reply:
         """The child's answer; asked again, with a limit, if the child ended by an infrastructure failure (it was killed)."""
@@ -134,7 +135,7 @@ class DeviceChild:
             # What the child itself answered would not change.
             if isinstance(reply, Returned | Refused | Raised) or outcome is None or not left:
                 break
-            if outcome.kind is not OutcomeKind.INFRASTRUCTURE:
+            if outcome.kind is not Outcome.INFRASTRUCTURE:
                 break
             self.pool.retire()
         return reply
@@ -179,14 +180,14 @@ def _culprit(reply: Reply) -> str:
     return (reply.place or "") if isinstance(reply, Refused) and reply.code in STICKY else ""
 
 
-def _blamed(reply: Reply, job: Job, bad: dict[str, Outcome]) -> Outcome:
+def _blamed(reply: Reply, job: Job, bad: dict[str, StepOutcome]) -> StepOutcome:
     """A candidate's outcome; what its reference did is not its fault, nor that of others with the same one."""
     culprit = _culprit(reply)
     outcome = of_reply(replace(reply, place=None) if isinstance(reply, Refused) and culprit else reply, "measure")
     assert outcome is not None
     if not culprit:
         return outcome
-    failed = Outcome(OutcomeKind.REFERENCE_FAILED, f"the reference: {outcome.message}", outcome.details)
+    failed = StepOutcome(Outcome.REFERENCE_FAILED, f"the reference: {outcome.message}", outcome.details)
     bad[culprit] = failed
     own = {named(job.kernel), *(named(other.kernel) for other in job.also)}
     return outcome if culprit in own else failed

@@ -17,16 +17,14 @@ import structlog
 from warpwright.lowering.compile import CompiledKernel, from_document
 from warpwright.lowering.measure.result import Measured
 from warpwright.lowering.measure.runner import Job, OtherSize
-from warpwright.lowering.outcome import OutcomeKind
-from warpwright.solver.domain import HardwareProfile
+from warpwright.solver.domain import Candidate, CandidateKind, Failure, HardwareProfile, Outcome
 from warpwright.tuning import errors, telemetry
 from warpwright.tuning.children import Limits, Refused, Returned, run_task
 from warpwright.tuning.errors import code_of
 from warpwright.tuning.measure.session import MeasureReport, measure_all
 from warpwright.tuning.outage import Outage
-from warpwright.tuning.result import CandidateKind, Failure, Outcome
 from warpwright.tuning.task_runners.queues import SESSION
-from warpwright.tuning.toolchain import Built, BuiltCandidate, BuiltSize, Measurement, Patience, StepFailed
+from warpwright.tuning.toolchain import Built, BuiltSize, Contestant, Measurement, Patience, StepFailed
 
 __all__ = ["Device", "Devices", "jobs_of", "matches", "streamed", "told_outcomes"]
 
@@ -72,9 +70,7 @@ class Devices:
         """A device with the profile's name and architecture."""
         return next((device for device in self.all() if matches(device, profile)), None)
 
-    def session(
-        self, device: Device, candidates: Sequence[BuiltCandidate], folder: Path, patience: Patience
-    ) -> Outcomes:
+    def session(self, device: Device, candidates: Sequence[Contestant], folder: Path, patience: Patience) -> Outcomes:
         """Measure candidates; first each one's own result, then the finalists' again with the figures of the
         interleaved rounds.
         """
@@ -122,23 +118,22 @@ def matches(device: Device, profile: HardwareProfile) -> bool:
     return bool(arch) and profile.arch.startswith(arch) and profile.name.lower() in name
 
 
-def jobs_of(candidates: Sequence[BuiltCandidate], folder: Path) -> tuple[list[Job], list[str]]:
+def jobs_of(candidates: Sequence[Contestant], folder: Path) -> tuple[list[Job], list[str]]:
     """The session's jobs, their binaries as files in ``folder``, and which of them are the compiler's own choices."""
-    kernels = {candidate.id: _kernel(candidate.id, candidate, folder) for candidate in candidates}
-    reference = next(
-        (kernels[c.id] for c in candidates if c.kind is CandidateKind.UNSPECIALIZED and kernels[c.id].binary), None
-    )
+    kernels = {c.candidate.id: _kernel(c.candidate.id, c.candidate, folder) for c in candidates}
+    binaries = (kernels[c.candidate.id] for c in candidates if c.candidate.kind is CandidateKind.UNSPECIALIZED)
+    reference = next((kernel for kernel in binaries if kernel.binary), None)
     jobs = [
         Job(
-            candidate=c.id,
-            kernel=kernels[c.id],
+            candidate=c.candidate.id,
+            kernel=kernels[c.candidate.id],
             reference=reference,
             floor_ns=c.floor_ns,
-            also=tuple(_size(c.id, number, size, folder) for number, size in enumerate(c.sizes)),
+            also=tuple(_size(c.candidate.id, number, size, folder) for number, size in enumerate(c.sizes)),
         )
         for c in candidates
     ]
-    return jobs, [c.id for c in candidates if c.kind is not CandidateKind.SCHEDULED]
+    return jobs, [c.candidate.id for c in candidates if c.candidate.kind is not CandidateKind.SCHEDULED]
 
 
 def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> Outcomes:
@@ -185,14 +180,13 @@ def _size(candidate: str, number: int, size: BuiltSize, folder: Path) -> OtherSi
     return OtherSize(size.name, _kernel(name, size.candidate, folder), _kernel(f"{name}-ref", size.reference, folder))
 
 
-def _kernel(name: str, built: Built | BuiltCandidate, folder: Path) -> CompiledKernel:
+def _kernel(name: str, built: Built | Candidate, folder: Path) -> CompiledKernel:
     """A compiled kernel with its binary as a file of this machine."""
-    document = {**built.report, "source": "", "binary": None}
-    for product in built.products:
-        if product.name == "binary":
-            path = folder / f"{name}.so"
-            path.write_bytes(product.data)
-            document["binary"] = str(path)
+    document: dict[str, object] = {**built.report, "source": "", "binary": None}
+    if (binary := built.products.get("binary")) is not None:
+        path = folder / f"{name}.so"
+        path.write_bytes(binary)
+        document["binary"] = str(path)
     return from_document(document)
 
 
@@ -216,7 +210,7 @@ def _outcome(measured: Measured) -> Measurement | StepFailed:
         "seconds": measured.seconds,
         **(asdict(measured.summary) if measured.summary else {}),
     }
-    if measured.outcome.kind is OutcomeKind.MEASURED and measured.summary is not None:
+    if measured.outcome.kind is Outcome.MEASURED and measured.summary is not None:
         if measured.eligible:
             return Measurement(measured.summary.median_ns, record)
         # Neighbours excuse a time, and a candidate without a reference was not checked: neither is the candidate's fault.
@@ -225,7 +219,7 @@ def _outcome(measured: Measured) -> Measurement | StepFailed:
         failure = Failure(code_of(outcome, [flag]), f"timed at {measured.summary.median_ns:.0f} ns, but {flag}")
         return StepFailed(outcome, failure, report=record)
     kind = measured.outcome.kind
-    outcome = Outcome.COMPILED if kind is OutcomeKind.CANCELLED else Outcome(kind.value)
+    outcome = Outcome.COMPILED if kind is Outcome.CANCELLED else kind
     failure = Failure(code_of(outcome, measured.outcome.details), measured.outcome.message)
     return StepFailed(outcome, failure, report=record)
 

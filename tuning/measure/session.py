@@ -19,7 +19,8 @@ from warpwright.lowering.measure.result import Measured, Rounds
 from warpwright.lowering.measure.runner import Job
 from warpwright.lowering.measure.statistics import Verdict, finalists, verdict
 from warpwright.lowering.measure.watched_device import named
-from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.domain import Outcome
 from warpwright.tuning.children import ChildPool, Limits, Returned
 from warpwright.tuning.measure.device_child import DeviceChild, RoundsBroken
 from warpwright.tuning.measure.device_queue import DeviceQueue
@@ -140,10 +141,10 @@ def _name(pool: ChildPool, device: dict[str, Any], cancel: threading.Event) -> s
     return identity or f"{device.get('kind')}-{device.get('index', 0)}-{device.get('name', '')}"
 
 
-def _not_begun(error: DeviceBusy, cancel: threading.Event) -> Outcome:
+def _not_begun(error: DeviceBusy, cancel: threading.Event) -> StepOutcome:
     if cancel.is_set():
-        return Outcome(OutcomeKind.CANCELLED, "not measured: the session was stopped", ("stopped",))
-    return Outcome(OutcomeKind.CONTENDED, f"not measured: {error.message}", (error.code,))
+        return StepOutcome(Outcome.CANCELLED, "not measured: the session was stopped", ("stopped",))
+    return StepOutcome(Outcome.CONTENDED, f"not measured: {error.message}", (error.code,))
 
 
 @dataclass(slots=True)
@@ -172,30 +173,30 @@ class _Session:
             on_result(result)
         screening = self.screen(jobs, results)
         rounds, decision = self.final(jobs, results, choice, seats, screening)
-        unmeasured = {OutcomeKind.CANCELLED, OutcomeKind.CONTENDED, OutcomeKind.DEVICE_LOST, OutcomeKind.INFRASTRUCTURE}
+        unmeasured = {Outcome.CANCELLED, Outcome.CONTENDED, Outcome.DEVICE_LOST, Outcome.INFRASTRUCTURE}
         partial = any(result.outcome.kind in unmeasured for result in results)
         return MeasureReport(tuple(results), rounds, screening, decision, self.child.facts, partial)
 
-    def over(self, place: int, results: Sequence[Measured]) -> Outcome | None:
+    def over(self, place: int, results: Sequence[Measured]) -> StepOutcome | None:
         """Why the candidate at this place is not begun, None when it is."""
         if self.child.cancel.is_set():
-            return Outcome(OutcomeKind.CANCELLED, "not measured: the session was stopped", ("stopped",))
+            return StepOutcome(Outcome.CANCELLED, "not measured: the session was stopped", ("stopped",))
         medians = [result.summary.median_ns for result in results if result.summary is not None]
         if not self.time.allows(medians, self.time.deadline):
             cause = f", part of which {self.hung} cost, whose launch did not come back" if self.hung else ""
             details = ("hang", "budget") if self.hung else ("budget",)
-            return Outcome(OutcomeKind.CANCELLED, f"not measured: the session's time limit was reached{cause}", details)
+            return StepOutcome(Outcome.CANCELLED, f"not measured: the session's time limit was reached{cause}", details)
         if place >= ESSENTIAL and not self.time.allows(medians, self.queue.room()):
-            return Outcome(OutcomeKind.CANCELLED, "not measured: other sessions wait for the device", ("device-busy",))
+            return StepOutcome(Outcome.CANCELLED, "not measured: other sessions wait for the device", ("device-busy",))
         return None
 
-    def after_fault(self) -> Outcome | None:
+    def after_fault(self) -> StepOutcome | None:
         """Why nothing more can be measured after a fault, None when a fresh child is well."""
         trouble = self.child.healthy(self.time.left())
-        if trouble is None or not self.hung or trouble.kind is OutcomeKind.CANCELLED:
+        if trouble is None or not self.hung or trouble.kind is Outcome.CANCELLED:
             return trouble
         message = f"not measured: the device was not well after {self.hung} hung: {trouble.message}"
-        return Outcome(trouble.kind, message, ("hang", *trouble.details))
+        return StepOutcome(trouble.kind, message, ("hang", *trouble.details))
 
     def screen(self, jobs: Sequence[Job], results: list[Measured]) -> Rounds | None:
         """Interleaved rounds over all that were timed, if there are more than can be finalists."""
@@ -270,7 +271,7 @@ def _take_back(results: list[Measured], wrong: Mapping[str, str]) -> None:
     """Those whose outputs were wrong after the rounds have no time; ``wrong`` says what was found."""
     for place, result in enumerate(results):
         if result.candidate in wrong:
-            outcome = Outcome(OutcomeKind.WRONG_RESULT, wrong[result.candidate], ("after_rounds",))
+            outcome = StepOutcome(Outcome.WRONG_RESULT, wrong[result.candidate], ("after_rounds",))
             results[place] = Measured(result.candidate, result.protocol, outcome, device=result.device)
 
 

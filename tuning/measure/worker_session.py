@@ -6,68 +6,59 @@ take precedence. The device itself is opened in a child of this one, so that a k
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from warpwright.lowering.emit import emit
 from warpwright.lowering.measure.result import Measured, Rounds, from_document, to_document
 from warpwright.lowering.measure.statistics import Verdict
-from warpwright.lowering.outcome import OutcomeKind
+from warpwright.solver.domain import Candidate, Outcome, dump, load
 from warpwright.tuning.measure.devices import jobs_of
 from warpwright.tuning.measure.session import MeasureReport, measure_all
-from warpwright.tuning.result import CandidateKind, Product
-from warpwright.tuning.toolchain import Built, BuiltCandidate, BuiltSize
+from warpwright.tuning.toolchain import Built, BuiltSize, Contestant
 
 __all__ = ["measure_session", "measured_from", "report_from", "session_inputs", "session_payload"]
 
 
-def session_payload(profile: str, candidates: Sequence[BuiltCandidate], budget_seconds: float) -> dict[str, Any]:
+def session_payload(profile: str, candidates: Sequence[Contestant], budget_seconds: float) -> dict[str, Any]:
     """The payload of ``measure.session``; the binaries travel separately (:func:`session_inputs`)."""
     return {
         "profile": profile,
         "budget_seconds": budget_seconds,
         "candidates": [
             {
-                "id": candidate.id,
-                "kind": candidate.kind.value,
-                "variant": candidate.variant,
-                "report": dict(candidate.report),
-                "floor_ns": candidate.floor_ns,
+                "candidate": dump(each.candidate),
+                "floor_ns": each.floor_ns,
                 "sizes": [
                     {
                         "name": size.name,
                         "candidate": dict(size.candidate.report),
                         "reference": dict(size.reference.report),
                     }
-                    for size in candidate.sizes
+                    for size in each.sizes
                 ],
             }
-            for candidate in candidates
+            for each in candidates
         ],
     }
 
 
-def session_inputs(candidates: Sequence[BuiltCandidate]) -> dict[str, bytes]:
+def session_inputs(candidates: Sequence[Contestant]) -> dict[str, bytes]:
     """The binaries of a session by file name: the candidates', and theirs and the references' at other sizes."""
-    files: dict[str, bytes] = {}
-
-    def add(name: str, products: Sequence[Product]) -> None:
-        for product in products:
-            if product.name == "binary":
-                files[name] = product.data
-
-    for candidate in candidates:
-        add(candidate.id, candidate.products)
-        for number, size in enumerate(candidate.sizes):
-            add(f"{candidate.id}.{number}.candidate", size.candidate.products)
-            add(f"{candidate.id}.{number}.reference", size.reference.products)
-    return files
+    files: dict[str, bytes | None] = {}
+    for each in candidates:
+        name = each.candidate.id
+        files[name] = each.candidate.products.get("binary")
+        for number, size in enumerate(each.sizes):
+            files[f"{name}.{number}.candidate"] = size.candidate.products.get("binary")
+            files[f"{name}.{number}.reference"] = size.reference.products.get("binary")
+    return {name: data for name, data in files.items() if data is not None}
 
 
 def measure_session(payload: dict[str, Any]) -> dict[str, Any]:
     """Task ``measure.session``. Keys: those of :func:`session_payload`, ``input`` (folder), ``device`` (the worker's own)."""
-    candidates = [_candidate(entry, Path(payload["input"])) for entry in payload["candidates"]]
+    candidates = [_contestant(entry, Path(payload["input"])) for entry in payload["candidates"]]
     jobs, baselines = jobs_of(candidates, Path(payload["input"]))
     report = measure_all(
         jobs,
@@ -79,7 +70,7 @@ def measure_session(payload: dict[str, Any]) -> dict[str, Any]:
         trace=os.environ.get("WARPWRIGHT_TRACE", ""),
     )
     outcomes = [result.outcome for result in report.results]
-    lost = any(found.kind is OutcomeKind.DEVICE_LOST and "canary" in found.details for found in outcomes)
+    lost = any(found.kind is Outcome.DEVICE_LOST and "canary" in found.details for found in outcomes)
     return {
         "results": [to_document(result) for result in report.results],
         "rounds": to_document(report.rounds) if report.rounds is not None else None,
@@ -118,25 +109,19 @@ def report_from(value: dict[str, Any]) -> MeasureReport:
     return MeasureReport(results, rounds, verdict=verdict, partial=bool(value["partial"]))
 
 
-def _candidate(entry: dict[str, Any], folder: Path) -> BuiltCandidate:
+def _contestant(entry: dict[str, Any], folder: Path) -> Contestant:
+    candidate: Candidate = load(Candidate, entry["candidate"])
     sizes = tuple(
         BuiltSize(
             size["name"],
-            Built(size["candidate"], (), _binary(folder / f"{entry['id']}.{number}.candidate")),
-            Built(size["reference"], (), _binary(folder / f"{entry['id']}.{number}.reference")),
+            Built(size["candidate"], (), _binary(folder / f"{candidate.id}.{number}.candidate")),
+            Built(size["reference"], (), _binary(folder / f"{candidate.id}.{number}.reference")),
         )
         for number, size in enumerate(entry["sizes"])
     )
-    return BuiltCandidate(
-        entry["id"],
-        CandidateKind(entry["kind"]),
-        int(entry["variant"]),
-        entry["report"],
-        _binary(folder / entry["id"]),
-        float(entry["floor_ns"]),
-        sizes,
-    )
+    with_binary = replace(candidate, products=_binary(folder / candidate.id))
+    return Contestant(with_binary, float(entry["floor_ns"]), sizes)
 
 
-def _binary(path: Path) -> tuple[Product, ...]:
-    return (Product("binary", "application/x-sharedlib", path.read_bytes()),) if path.exists() else ()
+def _binary(path: Path) -> dict[str, bytes]:
+    return {"binary": path.read_bytes()} if path.exists() else {}

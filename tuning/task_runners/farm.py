@@ -10,16 +10,15 @@ from typing import Any
 import structlog
 
 from warpwright.lowering.measure.result import Measured
-from warpwright.solver.domain import HardwareProfile
+from warpwright.solver.domain import Failure, HardwareProfile, Outcome
 from warpwright.tuning import errors
 from warpwright.tuning.children import Cancelled, Limits, Returned
 from warpwright.tuning.measure.devices import Device, Devices, streamed
 from warpwright.tuning.measure.session import MeasureReport
 from warpwright.tuning.measure.worker_session import measured_from, report_from, session_inputs, session_payload
-from warpwright.tuning.result import Failure, Outcome
 from warpwright.tuning.task_runner import TaskRunner
 from warpwright.tuning.task_runners.queues import SESSION, measuring
-from warpwright.tuning.toolchain import BuiltCandidate, Measurement, Patience, StepFailed
+from warpwright.tuning.toolchain import Contestant, Measurement, Patience, StepFailed
 
 __all__ = ["FarmDevices"]
 
@@ -45,7 +44,7 @@ class FarmDevices(Devices):
         return own
 
     def session(
-        self, device: Device, candidates: Sequence[BuiltCandidate], folder: Path, patience: Patience
+        self, device: Device, candidates: Sequence[Contestant], folder: Path, patience: Patience
     ) -> Iterator[tuple[str, Measurement | StepFailed]]:
         """Measure candidates where the device is.
 
@@ -61,7 +60,7 @@ class FarmDevices(Devices):
     def _remote(
         self,
         profile: str,
-        candidates: Sequence[BuiltCandidate],
+        candidates: Sequence[Contestant],
         patience: Patience,
         on_result: Callable[[Measured], None],
     ) -> MeasureReport:
@@ -69,7 +68,7 @@ class FarmDevices(Devices):
         limits = Limits(
             wall_seconds=seconds + GRACE_SECONDS, cpu_seconds=4 * (seconds + GRACE_SECONDS), memory_bytes=64 << 30
         )
-        told: dict[str, Measured | None] = {candidate.id: None for candidate in candidates}
+        told: dict[str, Measured | None] = {each.candidate.id: None for each in candidates}
 
         def tell(measured: Measured) -> None:
             # Once each; a session that was sent out again replaces the one before.

@@ -10,27 +10,35 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pydantic import JsonValue
-
 from warpwright.lowering.compile.options import BuildOption
-from warpwright.solver.domain import HardwareProfile, KernelGraph, Pins, Schedule, Verdict, Violation, dump, load
+from warpwright.solver.domain import (
+    CandidateKind,
+    Failure,
+    HardwareProfile,
+    KernelGraph,
+    Outcome,
+    Pins,
+    Proposals,
+    Schedule,
+    Verdict,
+    Violation,
+    dump,
+    load,
+)
 from warpwright.tuning import errors
 from warpwright.tuning.children import Cancelled, Limits, Raised, Refused, Returned, TimedOut
 from warpwright.tuning.measure.devices import Devices
 from warpwright.tuning.request import TuneRequest
-from warpwright.tuning.result import CandidateKind, Failure, Outcome, Product
-from warpwright.tuning.supervised_toolchain import proposals_of
 from warpwright.tuning.task_runner import TaskAnswer, TaskRunner
 from warpwright.tuning.testing.toolchain import StandInToolchain
 from warpwright.tuning.toolchain import (
     Built,
-    BuiltCandidate,
+    Contestant,
     Identity,
     KernelRead,
     Materialized,
     Measurement,
     Patience,
-    Proposals,
     Solving,
     StepFailed,
 )
@@ -61,12 +69,13 @@ class StandInOnRunner:
     def propose(self, kernels: Mapping[int, KernelRead], request: TuneRequest, patience: Patience) -> Proposals:
         """Task ``stand_in.propose``."""
         payload = {
-            "irs": {str(number): request.variants[number].ir for number in kernels},
+            "variants": {str(n): [request.variants[n].ir, dict(request.variants[n].params)] for n in kernels},
             "profile": dump(request.profile),
             "count": request.budget.candidates,
         }
         value = self._run("stand_in.propose", payload, patience, "solve")
-        return proposals_of(value)
+        found: Proposals = load(Proposals, value["proposals"])
+        return found
 
     def solve(
         self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, patience: Patience
@@ -78,10 +87,10 @@ class StandInOnRunner:
 
     def explain(
         self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, why: str, patience: Patience
-    ) -> Mapping[str, JsonValue]:
+    ) -> Mapping[str, object]:
         """Task ``stand_in.explain``."""
         payload = {"graph": dump(kernel.graph), "profile": dump(profile), "why": why}
-        found: Mapping[str, JsonValue] = self._run("stand_in.explain", payload, patience, "solve")["explanation"]
+        found: Mapping[str, object] = self._run("stand_in.explain", payload, patience, "solve")["explanation"]
         return found
 
     def forecast(self, kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile) -> float | None:
@@ -96,7 +105,7 @@ class StandInOnRunner:
         """Task ``stand_in.materialize``."""
         payload = {"ir": ir, "schedule": dump(schedule), "profile": dump(profile)}
         value = self._run("stand_in.materialize", payload, patience, "materialize")
-        return Materialized(value["ir"], (Product("tilelang_source", "text/x-python", value["source"].encode()),))
+        return Materialized(value["ir"], {"tilelang_source": value["source"].encode()})
 
     def compile(
         self,
@@ -124,17 +133,15 @@ class StandInOnRunner:
         if told := value.get("failed"):
             outcome = Outcome(told.pop("outcome"))
             raise StepFailed(outcome, Failure(**told))
-        kinds = {"cuda_source": "text/x-cuda", "binary": "application/octet-stream"}
-        products = tuple(Product(name, kinds[name], data) for name, data in sorted(answer.files.items(), reverse=True))
         report = {**value["report"], "options": list(build_options)}
-        return Built(report, tuple(value["not_honoured"]), products)
+        return Built(report, tuple(value["not_honoured"]), answer.files)
 
     def measures(self, profile: HardwareProfile) -> bool:
         """Where the plain stand-in has a device and one is found."""
         return self.plain.device and self._devices.for_profile(profile) is not None
 
     def measure(
-        self, candidates: Sequence[BuiltCandidate], irs: Sequence[str], profile: HardwareProfile, patience: Patience
+        self, candidates: Sequence[Contestant], irs: Sequence[str], profile: HardwareProfile, patience: Patience
     ) -> Iterator[tuple[str, Measurement | StepFailed]]:
         """A session on the simulated device, here or at a worker."""
         device = self._devices.for_profile(profile)

@@ -14,9 +14,18 @@ from typing import Any
 
 from warpwright.lowering.compile.result import to_document
 from warpwright.lowering.testing.device import MAGIC, simulated_kernel
-from warpwright.solver.domain import HardwareProfile, KernelGraph, Pins, Schedule, Verdict, digest_bytes, dump, load
+from warpwright.solver.domain import (
+    CandidateKind,
+    HardwareProfile,
+    KernelGraph,
+    Pins,
+    Schedule,
+    Verdict,
+    digest_bytes,
+    dump,
+    load,
+)
 from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
-from warpwright.tuning.result import CandidateKind
 from warpwright.tuning.testing.toolchain import StandInToolchain
 from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
 
@@ -49,19 +58,12 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
 def propose(payload: dict[str, Any]) -> dict[str, Any]:
     """Task ``stand_in.propose``: as ``propose.warp``, from the IR of every variant."""
     profile = _profile(payload)
-    numbers = sorted(int(number) for number in payload["irs"])
-    variants = tuple(Variant(ir=payload["irs"].get(str(n), "{}")) for n in range(numbers[-1] + 1))
+    numbers = sorted(int(number) for number in payload["variants"])
+    variants = tuple(Variant(*payload["variants"].get(str(n), ("{}",))) for n in range(numbers[-1] + 1))
     request = TuneRequest("", variants, profile, budget=TuneBudget(candidates=int(payload["count"])))
     kernels = {n: StandInToolchain().read(variants[n].ir, profile, _patience()) for n in numbers}
     proposals = StandInToolchain().propose(kernels, request, _patience())
-    return {
-        "schedules": [
-            {**asdict(each), "schedule": dump(each.schedule), "certificate": dump(each.certificate)}
-            for each in proposals.schedules
-        ],
-        "rejected": [asdict(each) for each in proposals.rejected],
-        "unknown": proposals.unknown,
-    }
+    return {"proposals": dump(proposals)}
 
 
 def solve(payload: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def materialize(payload: dict[str, Any]) -> dict[str, Any]:
     written = StandInToolchain().materialize(
         payload["ir"], load(Schedule, payload["schedule"]), _profile(payload), _patience()
     )
-    return {"ir": written.ir, "source": written.products[0].data.decode()}
+    return {"ir": written.ir, "source": written.products["tilelang_source"].decode()}
 
 
 def compile_one(payload: dict[str, Any]) -> dict[str, Any]:
@@ -100,15 +102,14 @@ def compile_one(payload: dict[str, Any]) -> dict[str, Any]:
         )
     except StepFailed as error:
         return {"failed": {"outcome": error.outcome.value, **asdict(error.failure)}}
-    names = {product.name: product for product in built.products}
     factor = 0.8 + 0.01 * number if number >= 0 else 1.0
-    source = names["cuda_source"].data.decode() if names else ""
+    source = built.products["cuda_source"].decode() if built.products else ""
     script = {"ns": 100_000.0 * recipe["better"] * factor, "load_seconds": recipe["seconds"], "of": source}
     if number in recipe.get("wrong", ()):
         script["wrong"] = "value"
     binary = MAGIC + json.dumps(script, sort_keys=True).encode()
-    if names:
-        Path(payload["output"], "cuda_source").write_bytes(names["cuda_source"].data)
+    if built.products:
+        Path(payload["output"], "cuda_source").write_bytes(built.products["cuda_source"])
         Path(payload["output"], "binary").write_bytes(binary)
     kernel = {**to_document(simulated_kernel(recipe["name"])), "variant": kind.value}
     report = {**kernel, "binary": None, "binary_digest": digest_bytes(binary), **built.report}

@@ -11,15 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pydantic import JsonValue
-
 from warpwright.lowering.compile.options import BuildOption
 from warpwright.solver.domain import (
     ROOT,
     Bound,
+    Candidate,
+    CandidateKind,
     Certificate,
     Conflict,
     DocumentError,
+    Failure,
     ForeignCode,
     HardwareProfile,
     Infeasible,
@@ -29,10 +30,13 @@ from warpwright.solver.domain import (
     Op,
     OpKind,
     OpRef,
+    Outcome,
     PinError,
     Pins,
     Pipeline,
+    Proposals,
     ProvenOptimal,
+    RejectedStructure,
     Role,
     RoleBody,
     Schedule,
@@ -45,24 +49,22 @@ from warpwright.solver.domain import (
     Verdict,
     Violation,
     WarpSchedule,
+    candidate_id,
     digest_text,
     dumps,
 )
 from warpwright.tuning.children import Limits, Returned
 from warpwright.tuning.errors import failed
 from warpwright.tuning.request import TuneRequest
-from warpwright.tuning.result import CandidateKind, Failure, Outcome, Product, RejectedStructure
 from warpwright.tuning.task_runner import TaskRunner
 from warpwright.tuning.toolchain import (
     Built,
-    BuiltCandidate,
+    Contestant,
     Identity,
     KernelRead,
     Materialized,
     Measurement,
     Patience,
-    Proposals,
-    ProposedSchedule,
     Solving,
     StepFailed,
 )
@@ -166,7 +168,7 @@ class StandInToolchain:
 
     def propose(self, kernels: Mapping[int, KernelRead], request: TuneRequest, patience: Patience) -> Proposals:
         """As many schedules as the recipe says, each with one more warp than the one before."""
-        schedules: list[ProposedSchedule] = []
+        candidates: list[Candidate] = []
         rejected: list[RejectedStructure] = []
         for variant in sorted(kernels):
             recipe = _recipe(request.variants[variant].ir)
@@ -176,9 +178,12 @@ class StandInToolchain:
                 continue
             for number in range(min(recipe["schedules"], request.budget.candidates)):
                 schedule = _schedule(number)
-                schedules.append(
-                    ProposedSchedule(
+                candidates.append(
+                    Candidate(
+                        id=candidate_id(kernels[variant].ir_hash, CandidateKind.SCHEDULED, schedule),
                         variant=variant,
+                        kind=CandidateKind.SCHEDULED,
+                        params=request.variants[variant].params,
                         schedule=schedule,
                         certificate=_certificate(request.profile, schedule),
                         status="proven_optimal",
@@ -186,7 +191,7 @@ class StandInToolchain:
                         structure={"number": str(number)},
                     )
                 )
-        return Proposals(tuple(schedules), tuple(rejected))
+        return Proposals(tuple(candidates), tuple(rejected))
 
     def solve(
         self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, patience: Patience
@@ -199,7 +204,7 @@ class StandInToolchain:
 
     def explain(
         self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, why: str, patience: Patience
-    ) -> Mapping[str, JsonValue]:
+    ) -> Mapping[str, object]:
         """Everything is impossible for the same reason."""
         if not why.startswith(("pipelines.", "roles.")):
             raise PinError(f"there is nothing called {why[:80]!r}", code="why-unknown", place="/why")
@@ -219,7 +224,7 @@ class StandInToolchain:
         """The recipe and the schedule side by side."""
         written = json.dumps({**json.loads(ir), "schedule": json.loads(dumps(schedule))}, sort_keys=True)
         source = f"# stand-in schedule of {_warps(schedule)} warps\n"
-        return Materialized(written, (Product("tilelang_source", "text/x-python", source.encode()),))
+        return Materialized(written, {"tilelang_source": source.encode()})
 
     def compile(
         self,
@@ -240,7 +245,7 @@ class StandInToolchain:
         _work(3600.0 if fault == "hang" else recipe["seconds"], patience)
         self.compiled.append(f"{kind.value}:{number}")
         if fault == "not_honoured":
-            return Built({"registers": 168}, ("consumer registers: asked 240, got 168",), ())
+            return Built({"registers": 168}, ("consumer registers: asked 240, got 168",), {})
         if fault == "raise":
             raise RuntimeError("the stand-in was asked to break")
         if fault:
@@ -256,10 +261,7 @@ class StandInToolchain:
                 "wrong": number in recipe["wrong"],
             },
             (),
-            (
-                Product("cuda_source", "text/x-cuda", source.encode()),
-                Product("binary", "application/octet-stream", b"\x7fSTAND-IN" + source.encode()),
-            ),
+            {"cuda_source": source.encode(), "binary": b"\x7fSTAND-IN" + source.encode()},
         )
 
     def measures(self, profile: HardwareProfile) -> bool:
@@ -267,25 +269,22 @@ class StandInToolchain:
         return self.device
 
     def measure(
-        self, candidates: Sequence[BuiltCandidate], irs: Sequence[str], profile: HardwareProfile, patience: Patience
+        self, candidates: Sequence[Contestant], irs: Sequence[str], profile: HardwareProfile, patience: Patience
     ) -> Iterator[tuple[str, Measurement | StepFailed]]:
         """Invented times: the forecast's order with the first proposal the fastest."""
-        for candidate in candidates:
+        for contestant in candidates:
+            candidate = contestant.candidate
             recipe = _recipe(irs[candidate.variant])
             _work(recipe["seconds"], patience)
             number = candidate.report.get("number", -1)
-            wrong = [size.name for size in candidate.sizes if size.candidate.report["wrong"]]
+            wrong = [size.name for size in contestant.sizes if size.candidate.report["wrong"]]
             if candidate.report.get("wrong") or wrong:
                 message = f"C: relative error 1.0 (seed 11{''.join(f', at {name}' for name in wrong[:1])})"
                 yield candidate.id, StepFailed(Outcome.WRONG_RESULT, Failure("wrong-result", message))
                 continue
             factor = 0.8 + 0.01 * number if isinstance(number, int) and number >= 0 else 1.0
-            yield (
-                candidate.id,
-                Measurement(
-                    BASELINE_NS * recipe["better"] * factor, {"spread_ns": 10.0, "repeats": 20, "invented": True}
-                ),
-            )
+            time_ns = BASELINE_NS * recipe["better"] * factor
+            yield candidate.id, Measurement(time_ns, {"spread_ns": 10.0, "repeats": 20, "invented": True})
 
     def available(self) -> bool:
         """Always."""

@@ -4,9 +4,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from warpwright.result import Candidate, Result
+from warpwright.result import Result
 from warpwright.sentences import describe, microseconds, proof_line, registers_of, structure_words
-from warpwright.solver.domain import BufferSchedule, Schedule, WarpSchedule
+from warpwright.solver.domain import BufferSchedule, Candidate, Schedule, WarpSchedule
 
 __all__ = ["console", "print_result", "print_schedule"]
 
@@ -36,8 +36,9 @@ def print_result(result: Result) -> None:
     for entry in result.rejected[:5]:
         where = structure_words(entry.structure) or "all structures"
         out.print(Text(f"impossible (variant {entry.variant}): {where}", style="yellow"))
-        for family, message, relaxation in entry.conflicts:
-            out.print(Text(f"    {family}: {message}" + (f" -> {relaxation}" if relaxation else "")))
+        for conflict in entry.conflicts:
+            words = f"    {conflict.family}: {conflict.message}"
+            out.print(Text(words + (f" -> {conflict.relaxation}" if conflict.relaxation else "")))
     if len(result.rejected) > 5:
         out.print(Text(f"    and {len(result.rejected) - 5} more impossible structures (--json has them all)"))
     for number, failure in result.refused_variants.items():

@@ -6,10 +6,11 @@ Both clients send these, so that a resource is described once.
 import gzip
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from warpwright.errors import ServerError
 from warpwright.service.batches.schemas import BatchSummary, BatchView, ItemView
@@ -54,15 +55,18 @@ class Call(Generic[T]):
     """How long the server may hold the answer back (long polling), in addition to the client's own time limit."""
 
 
-def model(kind: type[BaseModel]) -> Callable[[Answer], Any]:
+@cache
+def model(kind: type[T]) -> Callable[[Answer], T]:
     """Parses the body as one resource."""
-    return lambda answer: kind.model_validate(answer.json)
+    adapter = TypeAdapter(kind)
+    return lambda answer: adapter.validate_python(answer.json)
 
 
-def page(kind: type[BaseModel]) -> Callable[[Answer], Any]:
+@cache
+def page(kind: type[T]) -> Callable[[Answer], Page[T]]:
     """Parses the body as one page of resources."""
-    pages: Any = Page
-    return lambda answer: pages[kind].model_validate(answer.json)
+    adapter: TypeAdapter[Page[T]] = TypeAdapter(Page[kind])  # type: ignore[valid-type]  # a parameter only at run time
+    return lambda answer: adapter.validate_python(answer.json)
 
 
 def submit_job(submission: JobSubmission, key: str | None) -> Call[JobView]:

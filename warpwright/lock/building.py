@@ -18,7 +18,7 @@ from warpwright.kernel_file import KernelFile, KernelVariant, read_kernel_file
 from warpwright.legality import violations_of
 from warpwright.lock.document import LockEntry, read_lock
 from warpwright.lock.exclusive import alone_in
-from warpwright.solver.domain import HardwareProfile, TargetFamily, WarpSchedule, digest_text, documents
+from warpwright.solver.domain import HardwareProfile, Outcome, TargetFamily, WarpSchedule, digest_text, documents
 from warpwright.solver.profiles import load_profile
 from warpwright.toolchains import toolchain_of
 from warpwright.tuning.children import ChildPool, Limits, Returned
@@ -179,7 +179,7 @@ def _build(entry: LockEntry, base: Path, folder: Path, pool: ChildPool, source_o
     }
     compiled = _run(pool, "compile.cuda", payload, COMPILE)
     outcome = compiled["outcome"]["kind"]
-    if outcome != "compiled":
+    if outcome != Outcome.COMPILED:
         raise LockError(
             f"{outcome}: {compiled['outcome'].get('message', '')}", code="lock-build-failed", place=entry.file
         )

@@ -7,7 +7,7 @@ from warpwright.service.artifacts.store import ArtifactStore
 from warpwright.service.candidates.sentences import registers_of
 from warpwright.service.dashboard.views.jobpage import candidate_of
 from warpwright.service.db import ReadSession
-from warpwright.service.db.models import Candidate
+from warpwright.service.db.models import CandidateRow
 from warpwright.service.errors import NotFound
 from warpwright.service.jobs import service as jobs
 
@@ -29,8 +29,8 @@ class Difference:
 class Comparison:
     """Both candidates, and how much faster the first is: measured if both were, otherwise by forecast, and labelled so."""
 
-    first: Candidate
-    second: Candidate
+    first: CandidateRow
+    second: CandidateRow
     ratio: float | None
     measured: bool
     names: dict[str, str]
@@ -92,7 +92,7 @@ def candidate_named(session: ReadSession, reference: str) -> tuple[str, str]:
     return job_id, key
 
 
-def _certified(row: Candidate, key: str) -> str:
+def _certified(row: CandidateRow, key: str) -> str:
     value = (row.certificate or {}).get(key)
     return "–" if value is None else f"{value:,}"
 

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import select
 
 from warpwright.service.db import ReadSession
-from warpwright.service.db.models import Candidate, Job
-from warpwright.tuning.result import BASELINES
+from warpwright.service.db.models import CandidateRow, Job
+from warpwright.solver.domain import BASELINES, CandidateKind, Outcome
 from warpwright.tuning.verify_baselines import VERDICT
 
 __all__ = ["Case", "Contradiction", "Judged", "false_feasible", "false_infeasible"]
@@ -25,13 +25,13 @@ FAMILY_OF_CODE = {
     "spills": "register_need",
 }
 """The family that should have excluded each error of the assembler (codes of ``lowering/compile/ptxas.py``)."""
-FAMILY_OF_OUTCOME = {
-    "over_resource": "shared_memory",
-    "launch_failed": "occupancy",
-    "timed_out": "deadlock",
-    "crashed": "body_order",
-    "wrong_result": "body_order",
-    "not_honoured": "placement",
+FAMILY_OF_OUTCOME: dict[Outcome, str] = {
+    Outcome.OVER_RESOURCE: "shared_memory",
+    Outcome.LAUNCH_FAILED: "occupancy",
+    Outcome.TIMED_OUT: "deadlock",
+    Outcome.CRASHED: "body_order",
+    Outcome.WRONG_RESULT: "body_order",
+    Outcome.NOT_HONOURED: "placement",
 }
 """If there is no specific code: the family whose rule the outcome contradicts first."""
 SHOWN_CASES = 5
@@ -91,21 +91,26 @@ def false_feasible(session: ReadSession, jobs: Sequence[Job]) -> tuple[Contradic
     names = {job.id: job.name for job in jobs}
     rows = session.rows(
         select(
-            Candidate.job_id, Candidate.key, Candidate.number, Candidate.outcome, Candidate.failure, Candidate.report
+            CandidateRow.job_id,
+            CandidateRow.key,
+            CandidateRow.number,
+            CandidateRow.outcome,
+            CandidateRow.failure,
+            CandidateRow.report,
         )
         .where(
-            Candidate.job_id.in_(names),
-            Candidate.kind == "scheduled",
-            Candidate.outcome.in_((*FAMILY_OF_OUTCOME, "compile_failed")),
+            CandidateRow.job_id.in_(names),
+            CandidateRow.kind == CandidateKind.SCHEDULED.value,
+            CandidateRow.outcome.in_([each.value for each in (*FAMILY_OF_OUTCOME, Outcome.COMPILE_FAILED)]),
         )
         .limit(ROWS)
     )
     groups = _Groups()
     for job_id, key, number, outcome, failure, report in rows:
-        if outcome == "timed_out" and not report:
+        if outcome == Outcome.TIMED_OUT and not report:
             continue  # the compiler took too long, which says nothing about the schedule
         code, message = str((failure or {}).get("code", "")), str((failure or {}).get("message", ""))
-        family = FAMILY_OF_CODE.get(code) or FAMILY_OF_OUTCOME.get(outcome, "none known")
+        family = FAMILY_OF_CODE.get(code) or FAMILY_OF_OUTCOME.get(Outcome(outcome), "none known")
         same = not code or code.replace("-", "_") == outcome
         reason = outcome if same else f"{outcome}: {code}"
         groups.add(family, reason, Case(job_id, key, f"{names[job_id]} {number}"), message[:300])
@@ -116,11 +121,11 @@ def false_infeasible(session: ReadSession, jobs: Sequence[Job]) -> Judged:
     """The compiler's own choices that ran in these jobs, against the verifier's verdict on each."""
     names = {job.id: job.name for job in jobs}
     rows = session.rows(
-        select(Candidate.job_id, Candidate.key, Candidate.kind, Candidate.report)
+        select(CandidateRow.job_id, CandidateRow.key, CandidateRow.kind, CandidateRow.report)
         .where(
-            Candidate.job_id.in_(names),
-            Candidate.kind.in_([kind.value for kind in BASELINES]),
-            Candidate.outcome == "measured",
+            CandidateRow.job_id.in_(names),
+            CandidateRow.kind.in_([kind.value for kind in BASELINES]),
+            CandidateRow.outcome == Outcome.MEASURED.value,
         )
         .limit(ROWS)
     )

@@ -5,16 +5,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from warpwright.service.db.models import Candidate
+from warpwright.service.db.models import CandidateRow
+from warpwright.solver.domain import Outcome
 
 __all__ = ["Complaint", "Funnel", "Loss", "complaints", "funnel"]
 
-BEFORE_BUILD = frozenset({"refused", "skipped", "not_applicable", "infrastructure", "solved"})
-NOT_BUILT = BEFORE_BUILD | {"compile_failed", "over_resource", "not_honoured"}
-MEANING = {
-    "compiled": "built and read back; no device of this profile was available, so nothing was run",
-    "solved": "lowered; no compiler for this device was available",
-    "skipped": "the budget ended or the job was stopped before it was built",
+NOT_BUILT = frozenset(
+    {
+        Outcome.REFUSED,
+        Outcome.SKIPPED,
+        Outcome.NOT_APPLICABLE,
+        Outcome.INFRASTRUCTURE,
+        Outcome.SOLVED,
+        Outcome.COMPILE_FAILED,
+        Outcome.OVER_RESOURCE,
+        Outcome.NOT_HONOURED,
+    }
+)
+MEANING: dict[str, str] = {
+    Outcome.COMPILED: "built and read back; no device of this profile was available, so nothing was run",
+    Outcome.SOLVED: "lowered; no compiler for this device was available",
+    Outcome.SKIPPED: "the budget ended or the job was stopped before it was built",
 }
 """Explanations of outcomes that are not failures."""
 
@@ -49,17 +60,17 @@ class Complaint:
     place: str
     detail: str
     not_honoured: tuple[str, ...]
-    rows: tuple[Candidate, ...]
+    rows: tuple[CandidateRow, ...]
 
 
-def funnel(rows: Sequence[Candidate], rejected: Sequence[dict[str, Any]]) -> tuple[Funnel, ...]:
+def funnel(rows: Sequence[CandidateRow], rejected: Sequence[dict[str, Any]]) -> tuple[Funnel, ...]:
     """Generated, legal, built, correct, measured; what was proven impossible never became a candidate."""
-    steps: tuple[tuple[str, Callable[[Candidate], bool]], ...] = (
+    steps: tuple[tuple[str, Callable[[CandidateRow], bool]], ...] = (
         ("generated", lambda row: True),
-        ("legal", lambda row: row.outcome not in ("refused", "not_applicable")),
-        ("built", lambda row: row.outcome not in NOT_BUILT and bool(row.report or row.outcome == "compiled")),
-        ("right", lambda row: row.outcome in ("measured", "contended")),
-        ("measured", lambda row: row.outcome == "measured" and row.measured_ns is not None),
+        ("legal", lambda row: row.outcome not in (Outcome.REFUSED, Outcome.NOT_APPLICABLE)),
+        ("built", lambda row: row.outcome not in NOT_BUILT and bool(row.report or row.outcome == Outcome.COMPILED)),
+        ("right", lambda row: row.outcome in (Outcome.MEASURED, Outcome.CONTENDED)),
+        ("measured", lambda row: row.outcome == Outcome.MEASURED and row.measured_ns is not None),
     )
     left, found = list(rows), []
     for name, keeps in steps:
@@ -79,9 +90,9 @@ def funnel(rows: Sequence[Candidate], rejected: Sequence[dict[str, Any]]) -> tup
     return tuple(found)
 
 
-def complaints(rows: Sequence[Candidate]) -> tuple[Complaint, ...]:
+def complaints(rows: Sequence[CandidateRow]) -> tuple[Complaint, ...]:
     """Error messages, the most frequent first; equal messages are one complaint."""
-    groups: dict[tuple[str, ...], list[Candidate]] = {}
+    groups: dict[tuple[str, ...], list[CandidateRow]] = {}
     for row in rows:
         if row.failure or row.not_honoured:
             failure = row.failure or {}
@@ -94,8 +105,8 @@ def complaints(rows: Sequence[Candidate]) -> tuple[Complaint, ...]:
     )
 
 
-def _losses(rows: Sequence[Candidate]) -> tuple[Loss, ...]:
-    groups: dict[str, list[Candidate]] = {}
+def _losses(rows: Sequence[CandidateRow]) -> tuple[Loss, ...]:
+    groups: dict[str, list[CandidateRow]] = {}
     for row in rows:
         words = row.outcome.replace("_", " ")
         code = str(row.failure["code"]) if row.failure else ""
@@ -106,7 +117,7 @@ def _losses(rows: Sequence[Candidate]) -> tuple[Loss, ...]:
     return tuple(Loss(reason, len(found), _words_of(found[0])) for reason, found in ranked)
 
 
-def _words_of(row: Candidate) -> str:
+def _words_of(row: CandidateRow) -> str:
     if row.failure:
         return str(row.failure["message"])[:300]
     if row.not_honoured:

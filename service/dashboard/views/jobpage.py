@@ -14,23 +14,23 @@ from warpwright.service.dashboard.views.funnel import Complaint, Funnel, complai
 from warpwright.service.dashboard.views.plan import Plan, certificate_of, plan_of
 from warpwright.service.dashboard.views.rows import JobRow, job_rows
 from warpwright.service.db import ReadSession
-from warpwright.service.db.models import Candidate, Job, JobAttempt, JobVariant
+from warpwright.service.db.models import CandidateRow, Job, JobAttempt, JobVariant
 from warpwright.service.errors import NotFound
 from warpwright.service.jobs import repository
 from warpwright.service.jobs import service as jobs
-from warpwright.solver.domain import Certificate
+from warpwright.solver.domain import Certificate, Outcome
 
 __all__ = ["SHOWN_CANDIDATES", "JobDetail", "candidate_of", "job_detail", "sorted_candidates", "sources_of"]
 
 SHOWN_CANDIDATES = 500
 SOURCES = {"tilelang_source": "TileLang source to paste", "ascend_source": "Ascend C"}
 COLUMNS = load_only(
-    Candidate.number, Candidate.variant, Candidate.kind, Candidate.outcome, Candidate.status, Candidate.forecast_ns,
-    Candidate.measured_ns, Candidate.structure, Candidate.report, Candidate.not_honoured, Candidate.failure,
-    raiseload=True,
+    CandidateRow.number, CandidateRow.variant, CandidateRow.kind, CandidateRow.outcome, CandidateRow.status,
+    CandidateRow.forecast_ns, CandidateRow.measured_ns, CandidateRow.structure, CandidateRow.report,
+    CandidateRow.not_honoured, CandidateRow.failure, raiseload=True,
 )  # fmt: skip
 """Columns of the table; loading schedules and certificates of all candidates would take most of the page's time."""
-SORTS: dict[str, Callable[[Candidate], tuple[Any, ...]]] = {
+SORTS: dict[str, Callable[[CandidateRow], tuple[Any, ...]]] = {
     "number": lambda row: (row.number,),
     "measured": lambda row: (row.measured_ns is None, row.measured_ns or 0.0, row.number),
     "forecast": lambda row: (row.forecast_ns is None, row.forecast_ns or 0.0, row.number),
@@ -49,8 +49,8 @@ class JobDetail:
     variants: Sequence[JobVariant]
     refused: Mapping[int, dict[str, Any]]
     attempts: Sequence[JobAttempt]
-    candidates: Sequence[Candidate]
-    best: Candidate | None
+    candidates: Sequence[CandidateRow]
+    best: CandidateRow | None
     certificate: Certificate | None
     plan: Plan | None
     artifacts: dict[str, str]
@@ -73,7 +73,7 @@ def job_detail(session: ReadSession, job_id: str) -> JobDetail:
     """
     job = jobs.find(session, job_id)
     best = candidate_rows.get(session, job_id, job.best) if job.best else None
-    query = select(Candidate).where(Candidate.job_id == job_id).order_by(Candidate.number).options(COLUMNS)
+    query = select(CandidateRow).where(CandidateRow.job_id == job_id).order_by(CandidateRow.number).options(COLUMNS)
     candidates = session.scalars(query).all()
     summary = job.summary or {}
     rejected = list(summary.get("rejected", []))
@@ -107,7 +107,7 @@ def sources_of(store: ArtifactStore, artifacts: Mapping[str, str]) -> list[tuple
     return found
 
 
-def candidate_of(session: ReadSession, job_id: str, key: str) -> tuple[Candidate, dict[str, str]]:
+def candidate_of(session: ReadSession, job_id: str, key: str) -> tuple[CandidateRow, dict[str, str]]:
     """A candidate and its artifacts by product name; NotFound ``candidate-unknown``."""
     row = candidate_rows.get(session, job_id, key)
     if row is None:
@@ -115,7 +115,7 @@ def candidate_of(session: ReadSession, job_id: str, key: str) -> tuple[Candidate
     return row, dict(candidate_rows.artifacts(session, job_id, key))
 
 
-def sorted_candidates(rows: Sequence[Candidate], order: str, descending: bool) -> list[Candidate]:
+def sorted_candidates(rows: Sequence[CandidateRow], order: str, descending: bool) -> list[CandidateRow]:
     """Sort the table; an unknown column means the order of ending. Candidates without the value come last in both directions."""
     by = SORTS.get(order, SORTS["number"])
     known = [row for row in rows if by(row)[0] is not True]
@@ -123,12 +123,12 @@ def sorted_candidates(rows: Sequence[Candidate], order: str, descending: bool) -
     return [*sorted(known, key=by, reverse=descending), *sorted(missing, key=by)]
 
 
-def _registers(row: Candidate) -> int | None:
+def _registers(row: CandidateRow) -> int | None:
     registers = registers_of(row.report)[0]
     return int(registers) if registers.isdigit() else None
 
 
-def _charts(rows: Sequence[Candidate], best: str | None) -> dict[str, Any]:
+def _charts(rows: Sequence[CandidateRow], best: str | None) -> dict[str, Any]:
     """Scatter of forecast against measured time in microseconds, and the best time after each candidate."""
     points = [
         {
@@ -143,6 +143,10 @@ def _charts(rows: Sequence[Candidate], best: str | None) -> dict[str, Any]:
     ]
     history: list[list[float]] = []
     for row in rows:
-        if row.outcome == "measured" and row.measured_ns and (not history or row.measured_ns / 1000 < history[-1][1]):
+        if (
+            row.outcome == Outcome.MEASURED
+            and row.measured_ns
+            and (not history or row.measured_ns / 1000 < history[-1][1])
+        ):
             history.append([row.number, round(row.measured_ns / 1000, 3)])
     return {"scatter": points, "history": history, "total": len(rows)}

@@ -11,8 +11,9 @@ from sqlalchemy import select
 from warpwright.service.candidates.sentences import structure_words
 from warpwright.service.dashboard.views.contradictions import Contradiction, Judged, false_feasible, false_infeasible
 from warpwright.service.db import ReadSession
-from warpwright.service.db.models import Candidate, Job
+from warpwright.service.db.models import CandidateRow, Job
 from warpwright.service.jobs.states import JobState
+from warpwright.solver.domain import CandidateKind, Outcome
 from warpwright.solver.forecast.rank_correlation import kendall_tau, top_fraction
 
 __all__ = ["Agreement", "Miss", "ModelPage", "model_page"]
@@ -99,16 +100,16 @@ def model_page(session: ReadSession) -> ModelPage:
     ).all()
     by_job: dict[str, list[_Timed]] = {}
     measured = select(
-        Candidate.job_id,
-        Candidate.key,
-        Candidate.kind,
-        Candidate.forecast_ns,
-        Candidate.measured_ns,
+        CandidateRow.job_id,
+        CandidateRow.key,
+        CandidateRow.kind,
+        CandidateRow.forecast_ns,
+        CandidateRow.measured_ns,
     ).where(
-        Candidate.job_id.in_([job.id for job in jobs]),
-        Candidate.outcome == "measured",
-        Candidate.measured_ns.is_not(None),
-        Candidate.forecast_ns.is_not(None),
+        CandidateRow.job_id.in_([job.id for job in jobs]),
+        CandidateRow.outcome == Outcome.MEASURED.value,
+        CandidateRow.measured_ns.is_not(None),
+        CandidateRow.forecast_ns.is_not(None),
     )
     for row in session.rows(measured.limit(MEASURED_ROWS)):
         timed = _Timed(row.key, row.kind, row.forecast_ns or 0.0, row.measured_ns or 0.0)
@@ -144,7 +145,7 @@ def _suspects(jobs: Sequence[Job], by_job: dict[str, list[_Timed]]) -> list[tupl
     found: dict[str, list[Job]] = {}
     for job in jobs:
         rows = by_job.get(job.id, [])
-        if not rows or min(rows, key=lambda row: row.measured_ns).kind == "scheduled":
+        if not rows or min(rows, key=lambda row: row.measured_ns).kind == CandidateKind.SCHEDULED:
             continue
         for family in sorted({c["family"] for e in (job.summary or {}).get("rejected", []) for c in e["conflicts"]}):
             found.setdefault(family, []).append(job)
@@ -153,7 +154,7 @@ def _suspects(jobs: Sequence[Job], by_job: dict[str, list[_Timed]]) -> list[tupl
 
 def _described(session: ReadSession, miss: Miss) -> Miss:
     structure: dict[str, Any] = session.scalar(
-        select(Candidate.structure).where(Candidate.job_id == miss.job, Candidate.key == miss.key)
+        select(CandidateRow.structure).where(CandidateRow.job_id == miss.job, CandidateRow.key == miss.key)
     )
     return replace(miss, structure=structure_words(structure))
 

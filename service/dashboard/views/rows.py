@@ -7,9 +7,9 @@ from datetime import datetime
 from sqlalchemy import or_, select
 
 from warpwright.service.db import ReadSession
-from warpwright.service.db.models import Candidate, Job, Profile
+from warpwright.service.db.models import CandidateRow, Job, Profile
 from warpwright.service.jobs.states import ACTIVE
-from warpwright.tuning.result import BASELINES
+from warpwright.solver.domain import BASELINES, CandidateKind, Outcome
 
 __all__ = ["JobRow", "job_rows"]
 
@@ -53,19 +53,24 @@ def job_rows(session: ReadSession, jobs: Sequence[Job]) -> list[JobRow]:
         )
     )
     wanted = or_(
-        Candidate.kind.in_([kind.value for kind in BASELINES]),
-        Candidate.key.in_({job.best for job in jobs if job.best}),
+        CandidateRow.kind.in_([kind.value for kind in BASELINES]),
+        CandidateRow.key.in_({job.best for job in jobs if job.best}),
     )
     columns = select(
-        Candidate.job_id, Candidate.key, Candidate.kind, Candidate.measured_ns, Candidate.forecast_ns, Candidate.outcome
-    ).where(Candidate.job_id.in_([job.id for job in jobs]), wanted)
+        CandidateRow.job_id,
+        CandidateRow.key,
+        CandidateRow.kind,
+        CandidateRow.measured_ns,
+        CandidateRow.forecast_ns,
+        CandidateRow.outcome,
+    ).where(CandidateRow.job_id.in_([job.id for job in jobs]), wanted)
     best: dict[str, tuple[float | None, bool]] = {}
     baselines: dict[str, list[tuple[float | None, float | None]]] = {}
     winners = {job.id: job.best for job in jobs}
     for job_id, key, kind, measured, forecast, outcome in session.rows(columns):
         if winners[job_id] == key:
             best[job_id] = (measured if measured is not None else forecast, measured is not None)
-        if kind != "scheduled" and outcome in ("measured", "compiled", "solved"):
+        if kind != CandidateKind.SCHEDULED and Outcome(outcome).usable:
             baselines.setdefault(job_id, []).append((measured, forecast))
     rows = []
     for job in jobs:

@@ -2,7 +2,7 @@
 
 from warpwright.service.db.models.artifact import Artifact
 from warpwright.service.db.models.batch import Batch, BatchItem
-from warpwright.service.db.models.candidate import Candidate, CandidateArtifact
+from warpwright.service.db.models.candidate import CandidateArtifact, CandidateRow
 from warpwright.service.db.models.job import (
     IdempotencyKey,
     Interest,
@@ -24,8 +24,8 @@ __all__ = [
     "Artifact",
     "Batch",
     "BatchItem",
-    "Candidate",
     "CandidateArtifact",
+    "CandidateRow",
     "IdempotencyKey",
     "Interest",
     "Job",

@@ -8,10 +8,10 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from warpwright.service.db.base import Base, now
 
-__all__ = ["Candidate", "CandidateArtifact"]
+__all__ = ["CandidateArtifact", "CandidateRow"]
 
 
-class Candidate(Base):
+class CandidateRow(Base):
     """One candidate of one job. ``key`` is derived from the content, so a second attempt writes the same row."""
 
     __tablename__ = "candidates"

@@ -16,9 +16,9 @@ from tests.acceptance.service.jobs_over_http import finished
 from warpwright.service.settings import Settings
 from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.service.testing.running import RunningService
-from warpwright.solver.domain import HardwareProfile, KernelGraph
+from warpwright.solver.domain import Candidate, HardwareProfile, KernelGraph, Proposals, WarpSchedule, candidate_id
 from warpwright.tuning.request import TuneRequest
-from warpwright.tuning.toolchain import KernelRead, Patience, Proposals
+from warpwright.tuning.toolchain import KernelRead, Patience
 
 HOSTILE = '<script>document.title="owned"</script>\'"&'
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -41,13 +41,17 @@ class DrawingToolchain(StandInToolchain):
         proposals = super().propose(kernels, request, patience)
         return replace(
             proposals,
-            schedules=tuple(
-                replace(each, schedule=schedule_of(_gemm(), 2 + number, 2, 24, 240))
+            candidates=tuple(
+                _with(each, kernels[each.variant], schedule_of(_gemm(), 2 + number, 2, 24, 240))
                 if kernels[each.variant].graph.ops[0].id != "copy_A"
                 else each
-                for number, each in enumerate(proposals.schedules)
+                for number, each in enumerate(proposals.candidates)
             ),
         )
+
+
+def _with(candidate: Candidate, kernel: KernelRead, schedule: WarpSchedule) -> Candidate:
+    return replace(candidate, id=candidate_id(kernel.ir_hash, candidate.kind, schedule), schedule=schedule)
 
 
 def _gemm() -> KernelGraph:

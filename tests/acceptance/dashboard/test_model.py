@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 from tests.acceptance.dashboard.conftest import accessible, keep
 from warpwright.service.db import WriteSession
 from warpwright.service.db.base import now
-from warpwright.service.db.models import Candidate, Job, Profile
+from warpwright.service.db.models import CandidateRow, Job, Profile
 from warpwright.service.settings import Settings
 from warpwright.service.testing import StandInToolchain
 from warpwright.service.testing.running import RunningService
@@ -34,7 +34,7 @@ def plant(session: WriteSession, candidates: list[dict[str, Any]]) -> None:
         names = ("ir_hash", "toolchain", "constraint_set", "protocol", "verification", "pins")
         values |= dict.fromkeys(names, "planted") | {"job_id": JOB, "key": f"c{number}", "number": number}
         empty = {"structure": {}, "measurement": {}, "not_honoured": [], "seconds": {}, "status": ""}
-        session.add(Candidate(attempt=1, variant=0, profile=profile, **values, **empty))
+        session.add(CandidateRow(attempt=1, variant=0, profile=profile, **values, **empty))
 
 
 def verdict(*families: str, threads: int = 384, launched: int = 384) -> dict[str, Any]:

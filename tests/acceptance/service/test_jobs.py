@@ -11,7 +11,7 @@ from tests.acceptance.service.conftest import settings_for
 from tests.acceptance.service.jobs_over_http import candidates, finished, submit
 from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.service.testing.running import RunningService
-from warpwright.tuning.result import CandidateKind, Failure, Outcome
+from warpwright.solver.domain import CandidateKind, Failure, Outcome
 from warpwright.tuning.toolchain import Built, Measurement, StepFailed
 
 

@@ -13,9 +13,8 @@ from tests.acceptance.service.conftest import settings_for
 from tests.acceptance.service.jobs_over_http import candidates, finished
 from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.service.testing.running import RunningService
-from warpwright.solver.domain import HardwareProfile
-from warpwright.tuning.result import CandidateKind
-from warpwright.tuning.toolchain import BuiltCandidate, Measurement, Patience, StepFailed
+from warpwright.solver.domain import CandidateKind, HardwareProfile
+from warpwright.tuning.toolchain import Contestant, Measurement, Patience, StepFailed
 
 NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf, "negative": -1.0}
 
@@ -28,9 +27,9 @@ class Confused(StandInToolchain):
         self.time_ns = time_ns
 
     def measure(
-        self, candidates: Sequence[BuiltCandidate], irs: Sequence[str], profile: HardwareProfile, patience: Patience
+        self, candidates: Sequence[Contestant], irs: Sequence[str], profile: HardwareProfile, patience: Patience
     ) -> Iterator[tuple[str, Measurement | StepFailed]]:
-        kinds = {candidate.id: candidate.kind for candidate in candidates}
+        kinds = {each.candidate.id: each.candidate.kind for each in candidates}
         for candidate, measured in super().measure(candidates, irs, profile, patience):
             if kinds[candidate] is CandidateKind.SCHEDULED:
                 yield candidate, Measurement(self.time_ns, {"spread_ns": math.nan, "clocks": [math.inf, 1.0]})

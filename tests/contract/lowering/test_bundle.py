@@ -12,10 +12,9 @@ import pytest
 
 from warpwright.lowering.compile import CompiledKernel
 from warpwright.lowering.measure import Job, yardstick
-from warpwright.lowering.outcome import OutcomeKind
 from warpwright.lowering.testing import toolchain as stand_in
 from warpwright.lowering.testing.device import simulated_kernel
-from warpwright.solver.domain import digest_bytes
+from warpwright.solver.domain import Outcome, digest_bytes
 from warpwright.tuning.bundle import BundleError, Contents, measure_bundle, pack, read_results, unpack
 
 
@@ -173,7 +172,7 @@ def test_a_bundle_is_measured_by_the_same_session_and_its_results_come_home(
     text = measure_bundle(tmp_path / "b.tar", {"kind": "simulated", "kernels": scripts})
     results = read_results(text, bundle=digest)
     assert (results.origin, results.protocol, results.report.winner) == ("job_7", "gpu-1", "fast")
-    assert results.report.result("wrong").outcome.kind is OutcomeKind.WRONG_RESULT
+    assert results.report.result("wrong").outcome.kind is Outcome.WRONG_RESULT
     with pytest.raises(BundleError, match="another bundle"):
         read_results(text, bundle="sha256:0")
     forged = json.loads(text)

@@ -10,8 +10,8 @@ import pytest
 
 from warpwright.lowering.measure import Job, OtherSize
 from warpwright.lowering.measure.result import Measured
-from warpwright.lowering.outcome import Fault, OutcomeKind
 from warpwright.lowering.testing.device import simulated_kernel
+from warpwright.solver.domain import Fault, Outcome
 from warpwright.tuning.children import Limits
 from warpwright.tuning.measure import MeasureReport, measure_all
 from warpwright.tuning.measure.lease import DeviceLease, queue_of_device
@@ -41,13 +41,13 @@ def session(kernels: dict[str, dict[str, Any]], *, jobs: list[Job] | None = None
     return measure_all(jobs or [job(name) for name in kernels], device, limits=LIMITS, lease_patience_seconds=0, **keys)
 
 
-def kinds(report: MeasureReport) -> dict[str, OutcomeKind]:
+def kinds(report: MeasureReport) -> dict[str, Outcome]:
     return {result.candidate: result.outcome.kind for result in report.results}
 
 
 def test_good_candidates_are_checked_timed_and_compared_interleaved() -> None:
     report = session({"a": {"ns": 1000, "noise": 0.01}, "b": {"ns": 1020, "noise": 0.01}, "slow": {"ns": 4000}})
-    assert set(kinds(report).values()) == {OutcomeKind.MEASURED}
+    assert set(kinds(report).values()) == {Outcome.MEASURED}
     assert report.winner == "a"
     assert report.rounds is not None
     assert set(report.rounds.figures_ns) == {"a", "b"}
@@ -64,22 +64,22 @@ def test_good_candidates_are_checked_timed_and_compared_interleaved() -> None:
 @pytest.mark.parametrize("wrong", ["value", "corner", "nan", "left", "right"])
 def test_a_wrong_result_never_wins_and_is_not_timed(wrong: str) -> None:
     report = session({"wrong": {"ns": 1, "wrong": wrong}, "right": {"ns": 1000}})
-    assert kinds(report) == {"wrong": OutcomeKind.WRONG_RESULT, "right": OutcomeKind.MEASURED}
+    assert kinds(report) == {"wrong": Outcome.WRONG_RESULT, "right": Outcome.MEASURED}
     assert report.winner == "right"
     assert report.result("wrong").summary is None
-    assert report.result("wrong").outcome.fault is Fault.CANDIDATE
+    assert report.result("wrong").outcome.kind.fault is Fault.CANDIDATE
 
 
 @pytest.mark.parametrize("half", ["left", "right"])
 def test_a_half_written_integer_output_is_seen_through_two_poisons(half: str) -> None:
     jobs = [job("half", dtype="int32")]
     report = session({"half": {"wrong": half}}, jobs=jobs)
-    assert kinds(report) == {"half": OutcomeKind.WRONG_RESULT}
+    assert kinds(report) == {"half": Outcome.WRONG_RESULT}
 
 
 def test_a_kernel_that_goes_wrong_while_it_is_timed_is_caught_afterwards() -> None:
     report = session({"late": {"ns": 10, "wrong": "late"}})
-    assert kinds(report) == {"late": OutcomeKind.WRONG_RESULT}
+    assert kinds(report) == {"late": Outcome.WRONG_RESULT}
     assert report.result("late").outcome.details == ("after_timing",)
     assert report.winner is None
 
@@ -94,21 +94,21 @@ def test_each_fault_costs_its_own_candidate_only() -> None:
     }
     report = session(kernels)
     assert kinds(report) == {
-        "refused": OutcomeKind.LAUNCH_FAILED,
-        "illegal": OutcomeKind.CRASHED,
-        "hang": OutcomeKind.TIMED_OUT,
-        "segfault": OutcomeKind.CRASHED,
-        "good": OutcomeKind.MEASURED,
+        "refused": Outcome.LAUNCH_FAILED,
+        "illegal": Outcome.CRASHED,
+        "hang": Outcome.TIMED_OUT,
+        "segfault": Outcome.CRASHED,
+        "good": Outcome.MEASURED,
     }
     assert report.winner == "good"
-    assert all(result.outcome.fault is Fault.CANDIDATE for result in report.results[:-1])
+    assert all(result.outcome.kind.fault is Fault.CANDIDATE for result in report.results[:-1])
 
 
 def test_a_hang_costs_its_launch_and_not_the_limit_of_a_candidate() -> None:
     """One hanging kernel took the minute that a candidate may last, and with it the session of all others."""
     device = {"kind": "simulated", "kernels": {"hang": {"fault": "hang"}, "good": {"ns": 1000}}}
     report = measure_all([job("hang"), job("good")], device)
-    assert kinds(report) == {"hang": OutcomeKind.TIMED_OUT, "good": OutcomeKind.MEASURED}
+    assert kinds(report) == {"hang": Outcome.TIMED_OUT, "good": Outcome.MEASURED}
     outcome = report.result("hang").outcome
     assert (outcome.details, outcome.message) == (("hang",), "a launch did not come back within 2.0 s")
     assert report.winner == "good"
@@ -124,9 +124,9 @@ def test_a_reference_that_hangs_is_launched_once_and_blames_nobody() -> None:
     kernels: dict[str, dict[str, Any]] = {"reference": {"fault": "hang"}, "a": {}, "b": {}}
     report = session(kernels, jobs=[job("reference"), job("a"), job("b")])
     assert kinds(report) == {
-        "reference": OutcomeKind.TIMED_OUT,
-        "a": OutcomeKind.REFERENCE_FAILED,
-        "b": OutcomeKind.REFERENCE_FAILED,
+        "reference": Outcome.TIMED_OUT,
+        "a": Outcome.REFERENCE_FAILED,
+        "b": Outcome.REFERENCE_FAILED,
     }
     assert report.result("b").outcome.message == "the reference: a launch did not come back within 2.0 s"
     assert report.result("b").device is None, "nothing was run for it"
@@ -134,19 +134,19 @@ def test_a_reference_that_hangs_is_launched_once_and_blames_nobody() -> None:
 
 def test_a_reference_that_breaks_the_context_is_not_the_candidates_fault() -> None:
     report = session({"reference": {"fault": "illegal"}, "a": {}}, jobs=[job("a")])
-    assert kinds(report) == {"a": OutcomeKind.REFERENCE_FAILED}
+    assert kinds(report) == {"a": Outcome.REFERENCE_FAILED}
     assert "CUDA error 700" in report.result("a").outcome.message
 
 
-@pytest.mark.parametrize(("fault", "ended"), [("hang", OutcomeKind.TIMED_OUT), ("illegal", OutcomeKind.CRASHED)])
-def test_a_finalist_that_ends_the_rounds_costs_the_others_none_of_theirs(fault: str, ended: OutcomeKind) -> None:
+@pytest.mark.parametrize(("fault", "ended"), [("hang", Outcome.TIMED_OUT), ("illegal", Outcome.CRASHED)])
+def test_a_finalist_that_ends_the_rounds_costs_the_others_none_of_theirs(fault: str, ended: Outcome) -> None:
     kernels: dict[str, dict[str, Any]] = {
         "fast": {"ns": 900, "fault": fault, "after": 120},
         "a": {"ns": 1000},
         "b": {"ns": 1010},
     }
     report = session(kernels)
-    assert kinds(report) == {"fast": ended, "a": OutcomeKind.MEASURED, "b": OutcomeKind.MEASURED}
+    assert kinds(report) == {"fast": ended, "a": Outcome.MEASURED, "b": Outcome.MEASURED}
     assert report.rounds is not None
     assert set(report.rounds.figures_ns) == {"a", "b"}
     assert report.winner == "a"
@@ -154,9 +154,9 @@ def test_a_finalist_that_ends_the_rounds_costs_the_others_none_of_theirs(fault: 
 
 def test_a_lost_device_is_nobodys_fault_and_a_fresh_process_may_find_it_again() -> None:
     report = session({"unlucky": {"fault": "lost"}, "next": {"ns": 1000}})
-    assert kinds(report) == {"unlucky": OutcomeKind.DEVICE_LOST, "next": OutcomeKind.MEASURED}
-    assert report.result("unlucky").outcome.retried
-    assert not report.result("unlucky").outcome.remembered
+    assert kinds(report) == {"unlucky": Outcome.DEVICE_LOST, "next": Outcome.MEASURED}
+    assert report.result("unlucky").outcome.kind.retried
+    assert not report.result("unlucky").outcome.kind.remembered
 
 
 def test_a_child_that_somebody_killed_is_asked_again(tmp_path: Path) -> None:
@@ -164,17 +164,17 @@ def test_a_child_that_somebody_killed_is_asked_again(tmp_path: Path) -> None:
     once = {"fault": "killed", "once": str(tmp_path / "once")}
     report = session({"unlucky": {"ns": 900, **once}, "always": {"fault": "killed"}, "next": {"ns": 1000}})
     assert kinds(report) == {
-        "unlucky": OutcomeKind.MEASURED,
-        "always": OutcomeKind.INFRASTRUCTURE,
-        "next": OutcomeKind.MEASURED,
+        "unlucky": Outcome.MEASURED,
+        "always": Outcome.INFRASTRUCTURE,
+        "next": Outcome.MEASURED,
     }
-    assert not report.result("always").outcome.remembered
+    assert not report.result("always").outcome.kind.remembered
     assert report.winner == "unlucky"
 
 
 def test_a_device_that_fails_the_canary_measures_nothing() -> None:
     report = session({"a": {}, "b": {}}, canary="wrong")
-    assert set(kinds(report).values()) == {OutcomeKind.DEVICE_LOST}
+    assert set(kinds(report).values()) == {Outcome.DEVICE_LOST}
     assert report.winner is None
 
 
@@ -231,13 +231,13 @@ def test_yardsticks_are_timed_in_the_rounds_and_never_win() -> None:
 
 def test_a_reference_that_fails_is_not_the_candidates_fault() -> None:
     report = session({"a": {}, "reference": {"fault": "refused"}}, jobs=[job("a")])
-    assert kinds(report) == {"a": OutcomeKind.REFERENCE_FAILED}
-    assert not report.result("a").outcome.remembered
+    assert kinds(report) == {"a": Outcome.REFERENCE_FAILED}
+    assert not report.result("a").outcome.kind.remembered
 
 
 def test_a_binary_for_another_chip_is_not_run() -> None:
     report = session({"a": {"fault": "segfault"}}, jobs=[job("a", arch="sm_100a")])
-    assert kinds(report) == {"a": OutcomeKind.NOT_APPLICABLE}
+    assert kinds(report) == {"a": Outcome.NOT_APPLICABLE}
 
 
 def other_size(name: str, kernel: str, reference: str = "reference") -> OtherSize:
@@ -247,7 +247,7 @@ def other_size(name: str, kernel: str, reference: str = "reference") -> OtherSiz
 def test_a_schedule_that_is_wrong_in_another_shape_of_waves_is_wrong() -> None:
     kernel = replace(job("one_wave"), also=(other_size("M=1000", "few_blocks"), other_size("M=9000", "many_waves")))
     report = session({"one_wave": {}, "few_blocks": {}, "many_waves": {"wrong": "value"}}, jobs=[kernel])
-    assert kinds(report) == {"one_wave": OutcomeKind.WRONG_RESULT}
+    assert kinds(report) == {"one_wave": Outcome.WRONG_RESULT}
     result = report.result("one_wave")
     assert "at M=9000" in result.outcome.message
     assert result.summary is None
@@ -266,7 +266,7 @@ def test_every_seed_is_checked_at_every_size_before_a_time_is_taken() -> None:
 def test_a_reference_that_fails_at_another_size_is_not_the_candidates_fault() -> None:
     kernel = replace(job("a"), also=(other_size("M=1000", "small", "small_reference"),))
     report = session({"a": {}, "small": {}, "small_reference": {"fault": "refused"}}, jobs=[kernel])
-    assert kinds(report) == {"a": OutcomeKind.REFERENCE_FAILED}
+    assert kinds(report) == {"a": Outcome.REFERENCE_FAILED}
     assert report.result("a").outcome.message.startswith("at M=1000: ")
 
 
@@ -280,7 +280,7 @@ def test_a_slow_kernel_is_gone_before_the_next_is_timed() -> None:
 def test_without_the_lease_nothing_is_measured() -> None:
     with DeviceLease("simulated-0-"):
         report = session({"a": {}})
-    assert kinds(report) == {"a": OutcomeKind.CONTENDED}
+    assert kinds(report) == {"a": Outcome.CONTENDED}
     assert report.winner is None
 
 
@@ -289,7 +289,7 @@ def test_the_device_is_waited_for_out_of_the_sessions_own_budget() -> None:
     with DeviceLease("simulated-0-"):
         report = measure_all([job("a")], device, budget_seconds=3.5)
     outcome = report.result("a").outcome
-    assert (outcome.kind, outcome.details) == (OutcomeKind.CONTENDED, ("device-busy",))
+    assert (outcome.kind, outcome.details) == (Outcome.CONTENDED, ("device-busy",))
     assert "another session measures on simulated-0-" in outcome.message
     assert report.partial
 
@@ -299,7 +299,7 @@ def test_who_waits_for_the_device_is_stopped_at_once() -> None:
     cancel.set()
     with DeviceLease("simulated-0-"):
         report = measure_all([job("a")], {"kind": "simulated", "kernels": {"a": {}}}, cancel=cancel)
-    assert kinds(report) == {"a": OutcomeKind.CANCELLED}
+    assert kinds(report) == {"a": Outcome.CANCELLED}
 
 
 def test_a_session_ends_early_where_others_would_be_late() -> None:
@@ -307,9 +307,7 @@ def test_a_session_ends_early_where_others_would_be_late() -> None:
     names = [f"k{number}" for number in range(6)]
     with queue_of_device("simulated-0-").place(time.monotonic() + 3600.0, 3600.0, ready=False):
         report = session({name: {"ns": 1000} for name in names})
-    assert [result.outcome.kind for result in report.results] == [OutcomeKind.MEASURED] * 3 + [
-        OutcomeKind.CANCELLED
-    ] * 3
+    assert [result.outcome.kind for result in report.results] == [Outcome.MEASURED] * 3 + [Outcome.CANCELLED] * 3
     assert report.result("k5").outcome.details == ("device-busy",)
     assert report.rounds is not None
     assert set(report.rounds.figures_ns) == set(names[:3])
@@ -318,8 +316,8 @@ def test_a_session_ends_early_where_others_would_be_late() -> None:
 
 def test_a_lease_is_the_devices_own_whatever_index_it_is_seen_by() -> None:
     with DeviceLease("GPU-1"):
-        assert kinds(session({"a": {}}, index=7, uuid="GPU-1")) == {"a": OutcomeKind.CONTENDED}
-        assert kinds(session({"a": {}}, index=7, uuid="GPU-2")) == {"a": OutcomeKind.MEASURED}
+        assert kinds(session({"a": {}}, index=7, uuid="GPU-1")) == {"a": Outcome.CONTENDED}
+        assert kinds(session({"a": {}}, index=7, uuid="GPU-2")) == {"a": Outcome.MEASURED}
 
 
 def test_a_cancelled_session_gives_a_valid_partial_report() -> None:
@@ -330,7 +328,7 @@ def test_a_cancelled_session_gives_a_valid_partial_report() -> None:
         cancel.set()
 
     report = session({"a": {"ns": 1000}, "b": {"ns": 900}}, cancel=cancel, on_result=on_result)
-    assert [result.outcome.kind for result in report.results] == [OutcomeKind.MEASURED, OutcomeKind.CANCELLED]
+    assert [result.outcome.kind for result in report.results] == [Outcome.MEASURED, Outcome.CANCELLED]
     assert report.partial
     assert report.winner == "a"
     assert len(seen) == 2
@@ -339,7 +337,7 @@ def test_a_cancelled_session_gives_a_valid_partial_report() -> None:
 def test_an_unknown_device_is_not_applicable_and_says_what_is_missing() -> None:
     report = measure_all([job("a")], {"kind": "npu", "index": 0}, limits=LIMITS, lease_patience_seconds=0)
     outcome = report.result("a").outcome
-    assert outcome.kind is OutcomeKind.NOT_APPLICABLE
+    assert outcome.kind is Outcome.NOT_APPLICABLE
     assert "torch_npu" in outcome.message
 
 

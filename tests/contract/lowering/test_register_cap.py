@@ -9,9 +9,9 @@ from warpwright.lowering.compile.build import Built, build
 from warpwright.lowering.compile.readback import read_back
 from warpwright.lowering.compile.register_cap import Retry, build_with_retry, lower_cap
 from warpwright.lowering.compile.toolchain import CudaToolchain
-from warpwright.lowering.outcome import Outcome, OutcomeKind
+from warpwright.lowering.outcome import StepOutcome
 from warpwright.lowering.testing import toolchain as stand_in
-from warpwright.solver.domain import Role, WarpSchedule
+from warpwright.solver.domain import Outcome, Role, WarpSchedule
 
 PLAIN = 'extern "C" __global__ void __launch_bounds__(256, 1) k(float* a) {}\n'
 ASKING = PLAIN.replace("{}", "{ tl::warpgroup_reg_alloc<240>(); tl::warpgroup_reg_dealloc<24>(); }")
@@ -42,8 +42,8 @@ def compiler(tmp_path: Path) -> Callable[..., Compiler]:
 
 
 def test_the_next_lower_limit_is_a_multiple_of_what_a_warp_is_given() -> None:
-    def failure(count: int, *words: str) -> Outcome:
-        return Outcome(OutcomeKind.COMPILE_FAILED, f"allocation failed with register count of '{count}'", words)
+    def failure(count: int, *words: str) -> StepOutcome:
+        return StepOutcome(Outcome.COMPILE_FAILED, f"allocation failed with register count of '{count}'", words)
 
     caps = [lower_cap(failure(count, "register_allocation_failed")) for count in (255, 249, 248, 168, 8)]
     assert caps == [248, 248, 240, 160, None]
@@ -66,7 +66,7 @@ def test_one_retry_and_no_more(compiler: Callable[..., Compiler]) -> None:
     built, retry = build_with_retry(PLAIN, nvcc, None, read_back(PLAIN), 256)
     assert len(nvcc.sources) == 2
     assert built.failure is not None
-    assert built.failure.kind is OutcomeKind.COMPILE_FAILED
+    assert built.failure.kind is Outcome.COMPILE_FAILED
     assert "register_allocation_failed" in built.failure.details
     assert "once more with 248 registers a thread" in built.failure.message
     assert isinstance(retry, Retry)

@@ -11,9 +11,9 @@ import pytest
 from warpwright.lowering.compile.bisheng import find_bisheng
 from warpwright.lowering.compile.build import Built, artifact_damage, build
 from warpwright.lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda
-from warpwright.lowering.outcome import Fault, OutcomeKind, of_reply
+from warpwright.lowering.outcome import of_reply
 from warpwright.lowering.testing import toolchain as stand_in
-from warpwright.solver.domain import digest_bytes
+from warpwright.solver.domain import Fault, Outcome, digest_bytes
 from warpwright.tuning.children import ChildPool, Limits
 
 
@@ -82,14 +82,12 @@ def test_another_architecture_is_another_artifact(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "kind", "detail"),
     [
-        ("truncated", OutcomeKind.INFRASTRUCTURE, "artifact_damaged"),
-        ("no_output", OutcomeKind.INFRASTRUCTURE, "artifact_damaged"),
-        ("wrong_arch", OutcomeKind.COMPILE_FAILED, "wrong_arch"),
+        ("truncated", Outcome.INFRASTRUCTURE, "artifact_damaged"),
+        ("no_output", Outcome.INFRASTRUCTURE, "artifact_damaged"),
+        ("wrong_arch", Outcome.COMPILE_FAILED, "wrong_arch"),
     ],
 )
-def test_a_bad_product_is_no_build(
-    tmp_path: Path, behaviour: stand_in.Behaviour, kind: OutcomeKind, detail: str
-) -> None:
+def test_a_bad_product_is_no_build(tmp_path: Path, behaviour: stand_in.Behaviour, kind: Outcome, detail: str) -> None:
     built = run(tmp_path, behaviour)
     assert built.failure is not None
     assert (built.failure.kind, built.failure.details) == (kind, (detail,))
@@ -100,14 +98,14 @@ def test_a_bad_product_is_no_build(
 def test_a_compiler_that_dies_is_a_failed_build(tmp_path: Path) -> None:
     built = run(tmp_path, "segfault")
     assert built.failure is not None
-    assert built.failure.fault is Fault.CANDIDATE
+    assert built.failure.kind.fault is Fault.CANDIDATE
 
 
 @pytest.mark.parametrize("log", ["C7600", "C7602", "multiple_of_8", "static_shared", "host_error"])
 def test_every_assembler_failure_is_typed(tmp_path: Path, log: str) -> None:
     built = run(tmp_path, log=log)
     assert built.failure is not None
-    assert built.failure.kind in (OutcomeKind.COMPILE_FAILED, OutcomeKind.OVER_RESOURCE)
+    assert built.failure.kind in (Outcome.COMPILE_FAILED, Outcome.OVER_RESOURCE)
     assert built.failure.message
 
 
@@ -137,10 +135,10 @@ def test_an_ascend_object_is_built_by_bisheng_when_it_is_there(tmp_path: Path, m
 
 @pytest.mark.parametrize(
     ("log", "kind", "resource"),
-    [("ub", OutcomeKind.OVER_RESOURCE, "ub"), ("host_error", OutcomeKind.COMPILE_FAILED, "")],
+    [("ub", Outcome.OVER_RESOURCE, "ub"), ("host_error", Outcome.COMPILE_FAILED, "")],
 )
 def test_what_bisheng_refuses_is_typed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str, kind: OutcomeKind, resource: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str, kind: Outcome, resource: str
 ) -> None:
     monkeypatch.setenv("BISHENG_HOME", str(tmp_path))
     stand_in.write(tmp_path / "bin", name="bisheng", log=log)
@@ -160,13 +158,13 @@ def test_damage_of_an_artifact_is_named(data: bytes, word: str) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "kind"),
     [
-        ("hang", OutcomeKind.TIMED_OUT),
-        ("sleeper", OutcomeKind.TIMED_OUT),
-        ("memory", OutcomeKind.OVER_RESOURCE),
+        ("hang", Outcome.TIMED_OUT),
+        ("sleeper", Outcome.TIMED_OUT),
+        ("memory", Outcome.OVER_RESOURCE),
     ],
 )
 def test_in_a_child_a_misbehaving_compiler_is_bounded(
-    tmp_path: Path, behaviour: stand_in.Behaviour, kind: OutcomeKind
+    tmp_path: Path, behaviour: stand_in.Behaviour, kind: Outcome
 ) -> None:
     payload = {"nvcc": str(stand_in.write(tmp_path / "bin", behaviour)), "output": str(tmp_path / "out")}
     limits = Limits(wall_seconds=20 if behaviour == "memory" else 1.5, memory_bytes=200 << 20)
@@ -174,7 +172,7 @@ def test_in_a_child_a_misbehaving_compiler_is_bounded(
         reply = pool.run("testing.build", payload, limits)
         outcome = of_reply(reply, "compile")
         assert outcome is not None
-        assert (outcome.kind, outcome.remembered) == (kind, True)
+        assert (outcome.kind, outcome.kind.remembered) == (kind, True)
         assert compilers_of(tmp_path) == []
         good = {**payload, "nvcc": str(stand_in.write(tmp_path / "good"))}
         after = pool.run("testing.build", good, Limits(wall_seconds=20))

@@ -13,8 +13,8 @@ import pytest
 from warpwright.lowering.compile import Argument, CompiledKernel
 from warpwright.lowering.measure import Job
 from warpwright.lowering.measure.result import to_document
-from warpwright.lowering.outcome import Outcome, OutcomeKind
-from warpwright.solver.domain import digest_bytes
+from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.domain import CandidateKind, Outcome, digest_bytes
 from warpwright.tuning.children import ChildPool, Limits
 from warpwright.tuning.measure import MeasureReport, measure_all
 
@@ -57,9 +57,9 @@ def built(folder: Path, name: str, dtype: str = "float32", **values: str) -> Com
     subprocess.run(command, check=True, capture_output=True)
     arguments = (Argument("a", dtype, (ELEMENTS,), "in"), Argument("out", dtype, (ELEMENTS,), "out"))
     digest = digest_bytes(library.read_bytes())
-    outcome = Outcome(OutcomeKind.COMPILED)
+    outcome = StepOutcome(Outcome.COMPILED)
     return CompiledKernel(
-        "scheduled", "host_0", outcome, binary=str(library), binary_digest=digest, arguments=arguments
+        CandidateKind.SCHEDULED, "host_0", outcome, binary=str(library), binary_digest=digest, arguments=arguments
     )
 
 
@@ -85,12 +85,12 @@ def test_real_objects_are_loaded_checked_and_timed(tmp_path: Path) -> None:
     )
     kinds = {result.candidate: result.outcome.kind for result in report.results}
     assert kinds == {
-        "right": OutcomeKind.MEASURED,
-        "half": OutcomeKind.WRONG_RESULT,
-        "corner": OutcomeKind.WRONG_RESULT,
-        "late": OutcomeKind.WRONG_RESULT,
-        "refused": OutcomeKind.LAUNCH_FAILED,
-        "fails": OutcomeKind.LAUNCH_FAILED,
+        "right": Outcome.MEASURED,
+        "half": Outcome.WRONG_RESULT,
+        "corner": Outcome.WRONG_RESULT,
+        "late": Outcome.WRONG_RESULT,
+        "refused": Outcome.LAUNCH_FAILED,
+        "fails": Outcome.LAUNCH_FAILED,
     }
     assert report.winner == "right"
     assert "2000 elements unwritten" in report.result("half").outcome.message
@@ -104,7 +104,7 @@ def test_integers_must_be_equal_and_fully_written(tmp_path: Path) -> None:
     reference = built(tmp_path, "reference", "int32", TYPE="int")
     half = built(tmp_path, "half", "int32", TYPE="int", BEGIN=str(ELEMENTS // 2))
     report = measure(Job("same", built(tmp_path, "same", "int32", TYPE="int"), reference), Job("half", half, reference))
-    assert [result.outcome.kind for result in report.results] == [OutcomeKind.MEASURED, OutcomeKind.WRONG_RESULT]
+    assert [result.outcome.kind for result in report.results] == [Outcome.MEASURED, Outcome.WRONG_RESULT]
 
 
 SPECIAL = """
@@ -139,9 +139,9 @@ def test_nan_equals_nan_and_the_record_holds_no_number_that_json_lacks(tmp_path:
         Job("infinite", special(tmp_path, "infinite", "INFINITY"), reference),
     )
     assert [result.outcome.kind for result in report.results] == [
-        OutcomeKind.MEASURED,
-        OutcomeKind.WRONG_RESULT,
-        OutcomeKind.WRONG_RESULT,
+        Outcome.MEASURED,
+        Outcome.WRONG_RESULT,
+        Outcome.WRONG_RESULT,
     ]
     assert "8 elements differ where the reference is NaN" in report.result("number").outcome.message
     assert "8 elements differ where the reference is NaN" in report.result("infinite").outcome.message
@@ -152,7 +152,7 @@ def test_a_binary_that_changed_after_its_build_is_not_loaded(tmp_path: Path) -> 
     kernel = built(tmp_path, "changed")
     Path(kernel.binary or "").write_bytes(b"\x7fELF" + b"\0" * 200)
     report = measure(Job("changed", kernel, built(tmp_path, "reference")))
-    assert report.results[0].outcome.kind is OutcomeKind.INFRASTRUCTURE
+    assert report.results[0].outcome.kind is Outcome.INFRASTRUCTURE
     assert report.results[0].outcome.details == ("artifact-damaged",)
 
 

@@ -11,25 +11,25 @@ from warpwright.service.artifacts.store import ArtifactStore
 from warpwright.service.change_notifier import Bulletin
 from warpwright.service.db import Database
 from warpwright.service.db.base import now
-from warpwright.service.db.models import Candidate, Job
+from warpwright.service.db.models import CandidateRow, Job
 from warpwright.service.jobs.claims import claim
 from warpwright.service.jobs.recorder import Recorder
+from warpwright.solver.domain import Candidate, CandidateKind, Outcome
 from warpwright.tuning.events import CandidateEnded
-from warpwright.tuning.result import CandidateKind, CandidateRecord, Outcome
 from warpwright.tuning.toolchain import Identity
 
 MANY = 10_000
 
 
-def record(number: int) -> CandidateRecord:
-    return CandidateRecord(f"cand_{number}", 0, CandidateKind.SCHEDULED, Outcome.COMPILED, forecast_ns=1.0)
+def record(number: int) -> Candidate:
+    return Candidate(f"cand_{number}", 0, CandidateKind.SCHEDULED, Outcome.COMPILED, forecast_ns=1.0)
 
 
 def fill(database: Database, job_id: str) -> None:
     """Many candidates of the same job, straight into the table."""
     columns = {
         column.name: "x"
-        for column in Candidate.__table__.columns
+        for column in CandidateRow.__table__.columns
         if not column.nullable and column.type.python_type is str
     }
     plain: dict[str, Any] = {"structure": {}, "measurement": {}, "report": {}, "not_honoured": [], "seconds": {}}
@@ -47,7 +47,7 @@ def fill(database: Database, job_id: str) -> None:
         for n in range(MANY)
     ]
     with database.engine.execution_options(write=True).begin() as connection:
-        connection.execute(insert(Candidate), rows)
+        connection.execute(insert(CandidateRow), rows)
         connection.execute(update(Job).where(Job.id == job_id).values(candidate_count=MANY + 1))
         connection.execute(text("ANALYZE"))
 
@@ -72,7 +72,7 @@ def test_the_ten_thousandth_candidate_is_written_like_the_first(database: Databa
     last = list(statements)
     event.remove(database.engine, "before_cursor_execute", note)
     assert [statement for statement, _ in last] == [statement for statement, _ in first]
-    row = database.read(lambda session: session.get(Candidate, (job_id, "cand_2")))
+    row = database.read(lambda session: session.get(CandidateRow, (job_id, "cand_2")))
     assert row is not None
     assert row.number == MANY + 2
     for statement, parameters in last:

@@ -9,7 +9,7 @@ from warpwright.service.app_context import Context
 from warpwright.service.artifacts.store import ArtifactStore
 from warpwright.service.change_notifier import Bulletin
 from warpwright.service.db import Database
-from warpwright.service.db.models import Candidate, Job, JobAttempt, JobEvent
+from warpwright.service.db.models import CandidateRow, Job, JobAttempt, JobEvent
 from warpwright.service.jobs.runner import Runner
 from warpwright.service.jobs.schemas import JobSubmission
 from warpwright.service.jobs.submit import submit
@@ -60,7 +60,7 @@ def test_a_job_taken_over_by_another_slot_of_the_same_process_ends_once(database
             if event.data["state"] == "done"
         ]
         assert len(ends) == 1
-        assert len(session.scalars(select(Candidate).where(Candidate.job_id == job_id)).all()) == 6
+        assert len(session.scalars(select(CandidateRow).where(CandidateRow.job_id == job_id)).all()) == 6
         endings = session.scalars(select(JobAttempt.ending).where(JobAttempt.job_id == job_id)).all()
         assert endings.count("done") == 1
         assert None not in endings

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
-from warpwright.solver.domain import KernelGraph, Op, OpKind, Unit, load
-from warpwright.solver.forecast import BASELINES, forecast_baseline
+from warpwright.solver.domain import BASELINES, KernelGraph, Op, OpKind, Unit, load
+from warpwright.solver.forecast import forecast_baseline
 from warpwright.solver.profiles import load_profile
 
 ROOT_FOLDER = Path(__file__).parents[3]

@@ -14,8 +14,7 @@ from warpwright.graphs import read_kernel
 from warpwright.kernel_file import KernelFile, read_kernel_file
 from warpwright.lowering.compile import CompiledKernel, find_cuda, from_document
 from warpwright.lowering.compile.toolchain import ToolchainMissing
-from warpwright.lowering.outcome import OutcomeKind
-from warpwright.solver.domain import Feasible, ProvenOptimal, WarpSchedule, dump
+from warpwright.solver.domain import Feasible, Outcome, ProvenOptimal, WarpSchedule, dump
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.verify import verify
 from warpwright.solving import solve_kernel
@@ -71,7 +70,7 @@ def bench() -> Iterator[Workbench]:
 
 def test_sm_89_copies_asynchronously_without_tma(bench: Workbench, tmp_path: Path) -> None:
     kernel = bench.compiled("l40s", tmp_path, scheduled=False, source_only=True)
-    assert kernel.outcome.kind is OutcomeKind.COMPILED
+    assert kernel.outcome.kind is Outcome.COMPILED
     assert "cp_async" in kernel.source
     assert "tma_load" not in kernel.source
     assert "wgmma" not in kernel.source
@@ -79,7 +78,7 @@ def test_sm_89_copies_asynchronously_without_tma(bench: Workbench, tmp_path: Pat
 
 def test_a_schedule_for_sm_120a_uses_tma_and_is_honoured(bench: Workbench, tmp_path: Path) -> None:
     kernel = bench.compiled("rtx5090", tmp_path, scheduled=True, source_only=True)
-    assert kernel.outcome.kind is OutcomeKind.COMPILED
+    assert kernel.outcome.kind is Outcome.COMPILED
     assert kernel.not_honoured == ()
     assert "tma_load" in kernel.source
     assert "wgmma" not in kernel.source
@@ -90,7 +89,7 @@ def test_a_schedule_for_sm_120a_uses_tma_and_is_honoured(bench: Workbench, tmp_p
 @pytest.mark.parametrize("device", DEVICES)
 def test_the_binary_says_how_many_registers_it_has(bench: Workbench, tmp_path: Path, device: str) -> None:
     kernel = bench.compiled(device, tmp_path, scheduled=device == "rtx5090", source_only=False)
-    assert kernel.outcome.kind is OutcomeKind.COMPILED
+    assert kernel.outcome.kind is Outcome.COMPILED
     assert kernel.not_honoured == ()
     assert kernel.binary is not None
     assert kernel.ptxas is not None

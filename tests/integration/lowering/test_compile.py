@@ -10,11 +10,11 @@ import pytest
 
 from warpwright.lowering.compile import CompiledKernel, find_cuda, from_document
 from warpwright.lowering.compile.build import artifact_damage
-from warpwright.lowering.outcome import OutcomeKind
 from warpwright.lowering.testing import toolchain as stand_in
 from warpwright.solver.domain import (
     ROOT,
     OpRef,
+    Outcome,
     Pipeline,
     Role,
     RoleBody,
@@ -117,7 +117,7 @@ def test_source_alone_shows_the_launch_and_honours_the_plan(
     pool: ChildPool, irs: tuple[str, str], tmp_path: Path
 ) -> None:
     kernel = compiled(pool, tmp_path, irs[1], variant="scheduled", schedule=dump(plan()), source_only=True)
-    assert kernel.outcome.kind is OutcomeKind.COMPILED
+    assert kernel.outcome.kind is Outcome.COMPILED
     assert kernel.outcome.details == ("source_only",)
     assert kernel.not_honoured == ()
     assert kernel.binary is None
@@ -131,7 +131,7 @@ def test_a_plan_that_the_code_does_not_show_is_not_honoured(
     pool: ChildPool, irs: tuple[str, str], tmp_path: Path
 ) -> None:
     kernel = compiled(pool, tmp_path, irs[1], variant="scheduled", schedule=dump(plan(depth=4)), source_only=True)
-    assert kernel.outcome.kind is OutcomeKind.NOT_HONOURED
+    assert kernel.outcome.kind is Outcome.NOT_HONOURED
     assert {gap.what for gap in kernel.not_honoured} == {
         "full barriers of pipeline a_b",
         "empty barriers of pipeline a_b",
@@ -143,7 +143,7 @@ def test_a_schedule_on_a_chip_without_tma_is_seen_to_be_ignored(
 ) -> None:
     keys: dict[str, Any] = {"arch": "sm_80", "variant": "scheduled", "schedule": dump(plan()), "source_only": True}
     kernel = compiled(pool, tmp_path, irs[1], **keys)
-    assert kernel.outcome.kind is OutcomeKind.NOT_HONOURED
+    assert kernel.outcome.kind is Outcome.NOT_HONOURED
 
 
 def test_the_variants_are_different_code(pool: ChildPool, irs: tuple[str, str], tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_registers_that_cannot_be_allocated_are_limited_once_and_it_is_recorded(
 ) -> None:
     nvcc = stand_in.write(tmp_path / "bin", log="C7600", cured_by="__maxnreg__(248)")
     kernel = compiled(pool, tmp_path / "out", irs[0], variant="unspecialized", nvcc=str(nvcc))
-    assert kernel.outcome.kind is OutcomeKind.COMPILED
+    assert kernel.outcome.kind is Outcome.COMPILED
     assert "register_cap_lowered" in kernel.outcome.details
     assert kernel.register_cap == 248
     assert "register count of '255'" in kernel.first_failure
@@ -179,7 +179,7 @@ def test_nvcc_makes_a_driver_only_object_and_the_plan_is_read_back(
 ) -> None:
     keys: dict[str, Any] = {"variant": "scheduled", "schedule": dump(plan()), "profile": dump(load_profile("h200"))}
     kernel = compiled(pool, tmp_path, irs[1], **keys)
-    assert kernel.outcome.kind is OutcomeKind.COMPILED, kernel.outcome
+    assert kernel.outcome.kind is Outcome.COMPILED, kernel.outcome
     assert kernel.outcome.details == ()
     assert kernel.not_honoured == ()
     assert kernel.ptxas is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from warpwright.lowering.compile import from_document
-from warpwright.lowering.outcome import OutcomeKind
+from warpwright.solver.domain import Outcome
 from warpwright.tuning.children import ChildPool, Limits, Returned
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,14 +38,14 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("name", "variant", "kind", "plain"),
     [
-        ("filled_twice", "unspecialized", OutcomeKind.COMPILED, True),
-        ("filled_twice", "default", OutcomeKind.COMPILED, False),
-        ("two_loops", "unspecialized", OutcomeKind.COMPILED, True),
-        ("split_k_gemm", "unspecialized", OutcomeKind.COMPILED, False),
+        ("filled_twice", "unspecialized", Outcome.COMPILED, True),
+        ("filled_twice", "default", Outcome.COMPILED, False),
+        ("two_loops", "unspecialized", Outcome.COMPILED, True),
+        ("split_k_gemm", "unspecialized", Outcome.COMPILED, False),
     ],
 )
 def test_only_a_reference_that_cannot_be_pipelined_is_plain(
-    kernels: Path, name: str, variant: str, kind: OutcomeKind, plain: bool
+    kernels: Path, name: str, variant: str, kind: Outcome, plain: bool
 ) -> None:
     job = {"ir": (kernels / name).read_text(), "arch": "sm_90a", "variant": variant, "schedule": None, "output": ""}
     with ChildPool(1) as pool:

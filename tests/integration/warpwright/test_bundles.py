@@ -18,10 +18,11 @@ from warpwright.lowering.compile.result import to_document
 from warpwright.lowering.measure.runner import Job
 from warpwright.lowering.testing.device import simulated_kernel
 from warpwright.remote import submission_of
-from warpwright.result import Candidate, Result
+from warpwright.result import Result
 from warpwright.service.results.schemas import LookupRequest
 from warpwright.service.settings import Settings
 from warpwright.service.testing.running import RunningService
+from warpwright.solver.domain import Candidate, CandidateKind, Outcome
 from warpwright.solver.domain.errors import WarpwrightError
 from warpwright.solver.profiles import load_profile
 from warpwright.tuning.bundle import Contents, pack, write_results
@@ -34,12 +35,12 @@ SCRIPT = {
 }
 
 
-def candidate(kind: str, *, binary: bytes = b"\x7fELF") -> Candidate:
+def candidate(kind: CandidateKind, *, binary: bytes = b"\x7fELF") -> Candidate:
     report = {
         key: value for key, value in to_document(simulated_kernel(kind)).items() if key not in ("source", "binary")
     }
     products = {"binary": binary} if binary else {}
-    return Candidate(f"cand_{kind}", kind, "compiled", 0, {}, report=report, products=products)
+    return Candidate(f"cand_{kind}", 0, kind, Outcome.COMPILED, report=report, products=products)
 
 
 def result(*candidates: Candidate) -> Result:
@@ -47,7 +48,12 @@ def result(*candidates: Candidate) -> Result:
 
 
 def test_the_unspecialized_build_is_the_reference_of_all(tmp_path: Path) -> None:
-    contents = contents_of(result(candidate("scheduled"), candidate("default"), candidate("unspecialized")), tmp_path)
+    contents = contents_of(
+        result(
+            candidate(CandidateKind.SCHEDULED), candidate(CandidateKind.DEFAULT), candidate(CandidateKind.UNSPECIALIZED)
+        ),
+        tmp_path,
+    )
     assert [job.candidate for job in contents.jobs] == ["cand_scheduled", "cand_default", "cand_unspecialized"]
     references = {job.reference.launch.kernel for job in contents.jobs if job.reference and job.reference.launch}
     assert references == {"unspecialized"}
@@ -56,15 +62,17 @@ def test_the_unspecialized_build_is_the_reference_of_all(tmp_path: Path) -> None
 
 
 def test_a_candidate_without_a_binary_stays_at_home(tmp_path: Path) -> None:
-    contents = contents_of(result(candidate("scheduled", binary=b""), candidate("unspecialized")), tmp_path)
+    contents = contents_of(
+        result(candidate(CandidateKind.SCHEDULED, binary=b""), candidate(CandidateKind.UNSPECIALIZED)), tmp_path
+    )
     assert [job.candidate for job in contents.jobs] == ["cand_unspecialized"]
 
 
 def test_without_a_reference_nothing_is_packed(tmp_path: Path) -> None:
     with pytest.raises(WarpwrightError, match="unspecialized build is missing"):
-        contents_of(result(candidate("scheduled")), tmp_path)
+        contents_of(result(candidate(CandidateKind.SCHEDULED)), tmp_path)
     with pytest.raises(WarpwrightError, match="no candidate"):
-        contents_of(result(candidate("scheduled", binary=b"")), tmp_path)
+        contents_of(result(candidate(CandidateKind.SCHEDULED, binary=b"")), tmp_path)
 
 
 def test_measure_writes_results_with_a_winner(
@@ -109,7 +117,7 @@ def test_what_is_told_becomes_the_jobs_measurement(server: RunningService) -> No
         kernel = KernelFile("toy", (KernelVariant(stand_in_ir(schedules=2)),))
         job = client.wait(client.submit(submission_of(kernel, load_profile("h200"), candidates=2)).id, seconds=240.0)
         assert job.note == "compiled, not measured"
-        ids = {each.kind: each.id for each in client.candidates(job.id)}
+        ids: dict[str, str] = {each.kind: each.id for each in client.candidates(job.id)}
         document = results_of({ids["scheduled"]: 80_000.0, ids["default"]: 100_000.0, ids["unspecialized"]: 150_000.0})
         told = client.tell(job.id, document)
         assert (told.note, told.best) == ("measured", ids["scheduled"])

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic import JsonValue
 
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.main import main
 from warpwright.cli.render import print_result
-from warpwright.result import Candidate, Result
+from warpwright.result import Result
 from warpwright.service.settings import Settings
 from warpwright.service.testing.running import RunningService
+from warpwright.solver.domain import Candidate, CandidateKind, Outcome
 from warpwright.tuning.testing.toolchain import StandInToolchain, stand_in_ir
 
 
@@ -74,11 +74,13 @@ def test_tune_for_people_shows_a_table_and_the_files(
 
 
 def test_a_measured_winner_says_where_else_it_was_right(capsys: pytest.CaptureFixture[str]) -> None:
-    sizes: list[JsonValue] = [
+    sizes = [
         {"name": "M=1000", "outcome": "right", "message": ""},
         {"name": "M=9", "outcome": "not_built", "message": "why"},
     ]
-    best = Candidate("cand_1", "default", "measured", 0, {}, measured_ns=1000.0, measurement={"sizes": sizes})
+    best = Candidate(
+        "cand_1", 0, CandidateKind.DEFAULT, Outcome.MEASURED, measured_ns=1000.0, measurement={"sizes": sizes}
+    )
     print_result(Result("toy", "h200", "tuned", best, (best,), note="measured"))
     assert "at other sizes: M=1000: right; M=9: not built (why)" in capsys.readouterr().out
 

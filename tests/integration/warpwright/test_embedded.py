@@ -15,12 +15,11 @@ from warpwright.client import Client
 from warpwright.embedded import embedded_client
 from warpwright.kernel_file import KernelFile, KernelVariant
 from warpwright.remote import submission_of, tune_there
-from warpwright.result import Candidate, Result
+from warpwright.result import Result
 from warpwright.service.jobs.schemas import EventView
 from warpwright.service.settings import Settings
-from warpwright.solver.domain import HardwareProfile, WarpwrightError
+from warpwright.solver.domain import Candidate, CandidateKind, Failure, HardwareProfile, Outcome, WarpwrightError
 from warpwright.solver.profiles import load_profile
-from warpwright.tuning.result import Failure, Outcome
 from warpwright.tuning.testing.toolchain import StandInToolchain, stand_in_ir
 from warpwright.tuning.toolchain import KernelRead, Patience, StepFailed, Stop
 
@@ -78,7 +77,7 @@ def test_infeasible_comes_with_the_families(tuned: Tuned) -> None:
     result = tuned(stand_in_ir(infeasible=True))
     assert exit_code_of_result(result) is ExitCode.INFEASIBLE
     assert result.rejected
-    assert all(family and message for entry in result.rejected for family, message, _ in entry.conflicts)
+    assert all(each.family and each.message for entry in result.rejected for each in entry.conflicts)
 
 
 def test_a_kernel_that_no_schedule_expresses_keeps_its_default(tuned: Tuned) -> None:
@@ -180,8 +179,8 @@ def test_a_tuning_that_is_interrupted_while_the_kernel_is_read_is_nobodys_fault(
 
 @pytest.mark.parametrize(("stopped_by", "code"), [("budget", ExitCode.UNKNOWN), ("cancelled", ExitCode.INTERRUPTED)])
 def test_a_tuning_that_stopped_before_anything_usable_is_no_partial_answer(stopped_by: str, code: ExitCode) -> None:
-    skipped = Candidate("c", "default", "skipped", 0, {})
+    skipped = Candidate("c", 0, CandidateKind.DEFAULT, Outcome.SKIPPED)
     result = Result("toy", "h200", "unknown", None, (skipped,), partial=True, stopped_by=stopped_by)
     assert exit_code_of_result(result) is code
-    best = replace(skipped, outcome="compiled")
+    best = replace(skipped, outcome=Outcome.COMPILED)
     assert exit_code_of_result(replace(result, best=best, candidates=(best,))) is ExitCode.PARTIAL

@@ -17,8 +17,8 @@ from tests.integration.warpwright.installed import Installed
 from warpwright.errors import LockError
 from warpwright.kernel_file import read_kernel_file
 from warpwright.lock import LockEntry, check_entry, entry_of, read_lock, write_lock
-from warpwright.result import Candidate, Result
-from warpwright.solver.domain import Feasible, ProvenOptimal, WarpSchedule, documents
+from warpwright.result import Result
+from warpwright.solver.domain import Candidate, CandidateKind, Feasible, Outcome, ProvenOptimal, WarpSchedule, documents
 from warpwright.solver.profiles import load_profile
 from warpwright.solving import solve_kernel
 from warpwright.tuning.children import ChildPool, Limits, Returned, run_task
@@ -47,7 +47,7 @@ def project(pool: ChildPool, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = run_task("materialize.warp", payload, Limits(wall_seconds=120.0), pool=pool)
     assert isinstance(made, Returned)
     best = Candidate(
-        id="candidate", kind="scheduled", outcome="compiled", variant=0, params=kernel.variants[0].params,
+        id="candidate", kind=CandidateKind.SCHEDULED, outcome=Outcome.COMPILED, variant=0, params=kernel.variants[0].params,
         schedule=verdict.schedule, certificate=verdict.certificate,
         products={"tilelang_source": made.value["source"].encode()},
     )  # fmt: skip

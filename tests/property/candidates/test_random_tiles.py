@@ -5,8 +5,10 @@ import random
 import pytest
 
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
+from tests.unit.candidates.warp_schedules import warp_schedule
 from warpwright.solver.candidates import propose
 from warpwright.solver.domain import KernelGraph, dumps
+from warpwright.solver.forecast import simulate
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.verify import verify
 
@@ -29,11 +31,11 @@ def test_candidates_of_random_tiles(seed: int) -> None:
     profile = load_profile(("h200", "h100")[seed % 2])
     graph = random_graph(seed)
     proposals = propose(graph, profile, count=3)
-    assert proposals.candidates, [r.verdict for r in proposals.rejected]
+    assert proposals.candidates, (proposals.rejected, proposals.undecided)
     assert len({dumps(candidate.schedule) for candidate in proposals.candidates}) == len(proposals.candidates)
     for candidate in proposals.candidates:
-        assert verify(graph, profile, candidate.schedule) == ()
-        assert candidate.simulation is not None
-        assert not candidate.simulation.deadlocked
-    times = [candidate.forecast_ns for candidate in proposals.candidates]
+        schedule = warp_schedule(candidate)
+        assert verify(graph, profile, schedule) == ()
+        assert not simulate(graph, profile, schedule).deadlocked
+    times = [candidate.forecast_ns or 0.0 for candidate in proposals.candidates]
     assert times == sorted(times)

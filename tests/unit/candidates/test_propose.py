@@ -6,9 +6,10 @@ import pytest
 
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
 from tests import kernels
-from warpwright.solver.candidates import Proposals, propose, propose_family
-from warpwright.solver.domain import DepthPin, Infeasible, KernelGraph, Pins, dumps
-from warpwright.solver.forecast import BASELINES
+from tests.unit.candidates.warp_schedules import warp_schedule
+from warpwright.solver.candidates import propose, propose_family
+from warpwright.solver.domain import DepthPin, KernelGraph, Outcome, Pins, Proposals, dumps
+from warpwright.solver.forecast import simulate
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.verify import verify
 
@@ -39,16 +40,19 @@ def test_eight_verified_schedules_no_two_alike(gemm: Proposals, attention: Propo
         assert len({c.id for c in proposals.candidates}) == 8
         assert len({(c.variant, dumps(c.schedule)) for c in proposals.candidates}) == 8
         for candidate in proposals.candidates:
-            assert verify(family[candidate.variant][1], H200, candidate.schedule) == ()
+            assert verify(family[candidate.variant][1], H200, warp_schedule(candidate)) == ()
+            assert candidate.certificate is not None
             assert candidate.certificate.verified
+            assert candidate.outcome is Outcome.PROPOSED
             assert candidate.params == family[candidate.variant][0]
 
 
 def test_best_forecast_first(gemm: Proposals, attention: Proposals) -> None:
-    for proposals in (gemm, attention):
-        times = [candidate.forecast_ns for candidate in proposals.candidates]
+    for proposals, family in ((gemm, GEMMS), (attention, ATTENTIONS)):
+        times = [candidate.forecast_ns or 0.0 for candidate in proposals.candidates]
         assert times == sorted(times)
-        assert all(c.simulation is not None and c.simulation.nanoseconds == c.forecast_ns for c in proposals.candidates)
+        played = [simulate(family[c.variant][1], H200, warp_schedule(c)).nanoseconds for c in proposals.candidates]
+        assert played == times
 
 
 def test_several_variants_or_widths_are_among_them(gemm: Proposals, attention: Proposals) -> None:
@@ -62,10 +66,10 @@ def test_the_experts_gemm_is_among_them(gemm: Proposals) -> None:
         for c in gemm.candidates
         if (c.params["BM"], c.params["BN"], c.structure["consumer_warpgroups"], c.structure["registers"])
         == (128, 256, "2", "24/240")
-        and {p.depth for p in c.schedule.pipelines if set(p.buffers) & {"As", "Bs"}} == {3}
+        and {p.depth for p in warp_schedule(c).pipelines if set(p.buffers) & {"As", "Bs"}} == {3}
     ]
     assert found
-    assert found[0].schedule.role("consumer").registers_per_thread == 240
+    assert warp_schedule(found[0]).role("consumer").registers_per_thread == 240
 
 
 def test_the_experts_attention_is_among_them(attention: Proposals) -> None:
@@ -76,17 +80,12 @@ def test_the_experts_attention_is_among_them(attention: Proposals) -> None:
         == (192, 128, "3", "24/160")
     ]
     assert found
-    assert {p.depth for p in found[0].schedule.pipelines if set(p.buffers) & {"Ks", "Vs"}} == {2}
-
-
-def test_baselines_are_listed_apart_for_every_variant(gemm: Proposals) -> None:
-    assert [(b.variant, b.kind) for b in gemm.baselines] == [(i, kind) for i in range(5) for kind in BASELINES]
-    assert all(baseline.forecast_ns > 0 for baseline in gemm.baselines)
+    assert {p.depth for p in warp_schedule(found[0]).pipelines if set(p.buffers) & {"Ks", "Vs"}} == {2}
 
 
 def test_what_memory_cannot_hold_is_refused_with_the_numbers(gemm: Proposals) -> None:
-    refused = [r for r in gemm.rejected if r.variant == 0 and isinstance(r.verdict, Infeasible)]
-    conflict = refused[0].verdict.conflicts[0]  # type: ignore[union-attr]  # filtered above
+    refused = [rejected for rejected in gemm.rejected if rejected.variant == 0]
+    conflict = refused[0].conflicts[0]
     assert conflict.family == "shared_memory"
     assert "262,144 of 232,448 bytes" in conflict.message
     assert conflict.relaxation == "depth 3"
@@ -105,15 +104,15 @@ def test_pins_are_kept_by_every_candidate() -> None:
     proposals = propose(graph, H200, count=3, pins=pins)
     assert proposals.candidates
     for candidate in proposals.candidates:
-        depths = {name: p.depth for p in candidate.schedule.pipelines for name in p.buffers}
+        depths = {name: p.depth for p in warp_schedule(candidate).pipelines for name in p.buffers}
         assert (depths["Ks"], depths["Vs"]) == (1, 2)
-        assert candidate.schedule.role("consumer").warps == 8
+        assert warp_schedule(candidate).role("consumer").warps == 8
 
 
 def test_pins_that_nothing_satisfies_give_no_candidate_and_a_reason() -> None:
     proposals = propose(GEMMS[0][1], H200, count=2, pins=Pins(depths=(DepthPin("As", 9), DepthPin("Bs", 9))))
     assert proposals.candidates == ()
-    assert any(isinstance(r.verdict, Infeasible) for r in proposals.rejected)
+    assert any(rejected.conflicts for rejected in proposals.rejected)
 
 
 def test_pins_of_the_kernel_itself_count_too() -> None:
@@ -126,19 +125,20 @@ def test_persistent_kernels_get_candidates_although_scalars_live_in_several_role
     graph = kernels.persistent_gemm()
     proposals = propose(graph, H200, count=2)
     assert len(proposals.candidates) == 2
-    assert all(verify(graph, H200, candidate.schedule) == () for candidate in proposals.candidates)
+    assert all(verify(graph, H200, warp_schedule(candidate)) == () for candidate in proposals.candidates)
 
 
 def test_tensor_memory_kernels_get_candidates_with_a_role_for_products() -> None:
     proposals = propose(kernels.blackwell_gemm(), load_profile("b200"), count=2)
     assert proposals.candidates
-    assert all(any(role.name == "mma" for role in c.schedule.roles) for c in proposals.candidates)
+    assert all(any(role.name == "mma" for role in warp_schedule(c).roles) for c in proposals.candidates)
 
 
 def test_a_kernel_that_no_schedule_fits_says_why() -> None:
     proposals = propose(kernels.too_many_accumulators(), H200, count=2)
     assert proposals.candidates == ()
-    assert all(isinstance(r.verdict, Infeasible) and r.verdict.conflicts for r in proposals.rejected)
+    assert all(rejected.conflicts for rejected in proposals.rejected)
+    assert proposals.undecided == ()
     assert proposals.rejected
 
 
@@ -146,5 +146,5 @@ def test_a_ring_turned_by_hand_has_candidates_with_plain_copies() -> None:
     proposals = propose(kernels.rewrites_after_use(), H200, count=2)
     assert len(proposals.candidates) == 2
     for candidate in proposals.candidates:
-        assert {name for pipeline in candidate.schedule.pipelines for name in pipeline.buffers} == {"Bs"}
+        assert {name for pipeline in warp_schedule(candidate).pipelines for name in pipeline.buffers} == {"Bs"}
         assert candidate.structure["depth"].startswith("Bs=")

@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
 from tests import kernels
+from tests.unit.candidates.warp_schedules import warp_schedule
 from warpwright.solver.candidates import propose
 from warpwright.solver.candidates.sketch import sketch
 from warpwright.solver.candidates.structures import register_splits, space_of
@@ -55,7 +56,7 @@ def test_each_product_of_a_loop_can_have_a_pipeline_of_its_own_for_its_operands(
     """So the first one's tiles are free while the second one is in flight; one pipeline for all waits for both."""
     graph = kernels.gemm_in_pairs()
     found = {c.structure["pipelines"]: c for c in propose(graph, H200, count=4).candidates}
-    assert [(p.name, p.buffers, p.depth) for p in found["one a product"].schedule.pipelines] == [
+    assert [(p.name, p.buffers, p.depth) for p in warp_schedule(found["one a product"]).pipelines] == [
         ("as_bs", ("As", "Bs"), 2),
         ("at_bt", ("At", "Bt"), 2),
     ]

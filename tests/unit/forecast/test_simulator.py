@@ -8,8 +8,21 @@ import pytest
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
 from benchmarks.ranking import schedule_of
 from tests import kernels
-from warpwright.solver.domain import ROOT, Issue, KernelGraph, Op, OpKind, OpRef, Scope, Sync, SyncKind, WarpSchedule
-from warpwright.solver.forecast import BaselineKind, baseline_schedule, forecast_baseline, simulate
+from warpwright.solver.domain import (
+    ROOT,
+    BaselineKind,
+    CandidateKind,
+    Issue,
+    KernelGraph,
+    Op,
+    OpKind,
+    OpRef,
+    Scope,
+    Sync,
+    SyncKind,
+    WarpSchedule,
+)
+from warpwright.solver.forecast import baseline_schedule, forecast_baseline, simulate
 from warpwright.solver.forecast.loops import loops_of
 from warpwright.solver.forecast.machine import machine
 from warpwright.solver.forecast.traffic import misses
@@ -140,7 +153,7 @@ def test_timeline_lanes_do_not_overlap_themselves() -> None:
 
 def test_role_based_has_a_pipeline_a_buffer_and_a_store_role() -> None:
     graph = gemm_graph(4096, 4096, 4096, 128, 128, 64, 3, 2)
-    schedule = baseline_schedule(graph, H200, "role_based")
+    schedule = baseline_schedule(graph, H200, CandidateKind.ROLE_BASED)
     assert schedule is not None
     assert [(role.name, role.warps, role.registers_per_thread) for role in schedule.roles] == [
         ("consumer", 8, 240),
@@ -152,15 +165,15 @@ def test_role_based_has_a_pipeline_a_buffer_and_a_store_role() -> None:
 
 def test_role_based_halves_registers_when_it_guesses_two_blocks_on_an_sm() -> None:
     graph = attention_graph(4, 16, 8192, 128, 128, 64, 1, 2)
-    schedule = baseline_schedule(graph, H200, "role_based")
+    schedule = baseline_schedule(graph, H200, CandidateKind.ROLE_BASED)
     assert schedule is not None
     assert schedule.role("consumer").registers_per_thread == 104
-    assert forecast_baseline(graph, H200, "role_based").serialised
+    assert forecast_baseline(graph, H200, CandidateKind.ROLE_BASED).serialised
 
 
 def test_the_default_puts_a_producer_warpgroup_in_front_and_one_barrier_for_a_product() -> None:
     graph = gemm_graph(4096, 4096, 4096, 128, 256, 64, 3, 2)
-    schedule = baseline_schedule(graph, H200, "default")
+    schedule = baseline_schedule(graph, H200, CandidateKind.DEFAULT)
     assert schedule is not None
     assert (schedule.roles[0].name, schedule.roles[0].warps_lo, schedule.roles[0].warps_hi) == ("load", 0, 4)
     assert schedule.role("consumer").registers_per_thread == 240
@@ -169,14 +182,14 @@ def test_the_default_puts_a_producer_warpgroup_in_front_and_one_barrier_for_a_pr
 
 def test_nothing_is_specialised_without_tma_or_by_request() -> None:
     graph = gemm_graph(4096, 4096, 4096, 128, 128, 64, 3, 2)
-    assert baseline_schedule(graph, H200, "unspecialized") is None
-    assert baseline_schedule(graph, load_profile("a100"), "default") is None
-    assert forecast_baseline(graph, load_profile("a100"), "default").nanoseconds > 0
+    assert baseline_schedule(graph, H200, CandidateKind.UNSPECIALIZED) is None
+    assert baseline_schedule(graph, load_profile("a100"), CandidateKind.DEFAULT) is None
+    assert forecast_baseline(graph, load_profile("a100"), CandidateKind.DEFAULT).nanoseconds > 0
 
 
 def test_unspecialised_blocks_share_an_sm_when_two_fit() -> None:
-    two = forecast_baseline(gemm_graph(8192, 8192, 8192, 128, 128, 64, 2, 2), H200, "unspecialized")
-    one = forecast_baseline(gemm_graph(8192, 8192, 8192, 128, 128, 64, 4, 2), H200, "unspecialized")
+    two = forecast_baseline(gemm_graph(8192, 8192, 8192, 128, 128, 64, 2, 2), H200, CandidateKind.UNSPECIALIZED)
+    one = forecast_baseline(gemm_graph(8192, 8192, 8192, 128, 128, 64, 4, 2), H200, CandidateKind.UNSPECIALIZED)
     assert (two.blocks_per_sm, one.blocks_per_sm) == (2, 1)
     assert two.nanoseconds < one.nanoseconds
 
@@ -185,7 +198,7 @@ def test_a_kernel_without_products_or_loops_is_played_too() -> None:
     graph, _ = gemm(3)
     keep = tuple(op for op in graph.ops if op.scope != "k" and op.kind is not OpKind.GEMM)
     root = replace(graph.scopes[0], items=tuple(op.id for op in keep))
-    assert forecast_baseline(replace(graph, ops=keep, scopes=(root,)), H200, "default").nanoseconds > 0
+    assert forecast_baseline(replace(graph, ops=keep, scopes=(root,)), H200, CandidateKind.DEFAULT).nanoseconds > 0
 
 
 def test_persistent_blocks_share_tiles_as_a_square_patch_would() -> None:
@@ -213,7 +226,7 @@ def test_what_fits_the_cache_is_fetched_once() -> None:
 
 def test_role_based_falls_back_where_it_cannot_hand_over() -> None:
     graph = kernels.rewrites_after_use()
-    assert forecast_baseline(graph, H200, "role_based").nanoseconds > 0
+    assert forecast_baseline(graph, H200, CandidateKind.ROLE_BASED).nanoseconds > 0
 
 
 def test_the_steady_state_begins_when_the_pipelines_are_full_and_lasts_whole_intervals() -> None:
@@ -229,11 +242,11 @@ def test_the_steady_state_begins_when_the_pipelines_are_full_and_lasts_whole_int
 
 def test_a_kernel_without_a_loop_has_no_steady_state() -> None:
     straight = replace(gemm(1)[0], scopes=(Scope("tl.ws_scope_root", gemm(1)[0].scopes[0].kind, None, 1, ()),), ops=())
-    played = forecast_baseline(straight, H200, "unspecialized")
+    played = forecast_baseline(straight, H200, CandidateKind.UNSPECIALIZED)
     assert played.steady_cycles is None
 
 
-@pytest.mark.parametrize("kind", ["default", "role_based"])
+@pytest.mark.parametrize("kind", [CandidateKind.DEFAULT, CandidateKind.ROLE_BASED])
 def test_the_compilers_choice_binds_scalars_in_every_role_that_uses_them(kind: BaselineKind) -> None:
     graph = gemm(3)[0]
     bind = Op("bind_bx", OpKind.BIND, ROOT, Issue.BLOCKING, 0, (), (), (), binds="bx", uses_scalars=("by",))

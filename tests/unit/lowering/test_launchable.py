@@ -4,7 +4,7 @@ import pytest
 
 from warpwright.lowering.compile import Launch
 from warpwright.lowering.compile.launchable import over_resource
-from warpwright.lowering.outcome import OutcomeKind
+from warpwright.solver.domain import Outcome
 from warpwright.solver.profiles import load_profile
 
 H200 = load_profile("h200")
@@ -34,6 +34,6 @@ def test_what_does_not_fit_says_by_how_much(
 ) -> None:
     outcome = over_resource(launch(threads, dynamic), registers, H200)
     assert outcome is not None
-    assert (outcome.kind, outcome.resource) == (OutcomeKind.OVER_RESOURCE, resource)
+    assert (outcome.kind, outcome.resource) == (Outcome.OVER_RESOURCE, resource)
     assert (outcome.needed, outcome.limit) == (needed, limit)
-    assert outcome.remembered
+    assert outcome.kind.remembered

@@ -3,8 +3,8 @@
 import pytest
 
 from warpwright.lowering.compile import ptxas
-from warpwright.lowering.outcome import Fault, OutcomeKind
 from warpwright.lowering.testing.toolchain import ASSEMBLER_LOGS
+from warpwright.solver.domain import Fault, Outcome
 
 
 def test_a_clean_report_is_read_whole() -> None:
@@ -32,14 +32,14 @@ def test_serialised_wgmma_and_spills_are_told_apart() -> None:
 
 def test_too_few_launch_registers_say_how_many_are_needed() -> None:
     outcome = ptxas.failure(ASSEMBLER_LOGS["C7602"])
-    assert outcome.kind is OutcomeKind.OVER_RESOURCE
+    assert outcome.kind is Outcome.OVER_RESOURCE
     assert (outcome.needed, outcome.limit) == (154, 128)
     assert "instruction_needs_registers" in outcome.details
 
 
 def test_too_much_static_shared_memory_says_how_much() -> None:
     outcome = ptxas.failure(ASSEMBLER_LOGS["static_shared"])
-    assert (outcome.kind, outcome.needed, outcome.limit) == (OutcomeKind.OVER_RESOURCE, 0x10400, 0xC000)
+    assert (outcome.kind, outcome.needed, outcome.limit) == (Outcome.OVER_RESOURCE, 0x10400, 0xC000)
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_too_much_static_shared_memory_says_how_much() -> None:
 )
 def test_other_failures_keep_their_words(log: str, words: tuple[str, ...], text: str) -> None:
     outcome = ptxas.failure(ASSEMBLER_LOGS[log])
-    assert outcome.kind is OutcomeKind.COMPILE_FAILED
+    assert outcome.kind is Outcome.COMPILE_FAILED
     assert outcome.details == words
     assert text in outcome.message
-    assert outcome.fault is Fault.CANDIDATE
+    assert outcome.kind.fault is Fault.CANDIDATE
 
 
 def test_no_report_is_none_not_zero() -> None:

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from tests import kernels
-from warpwright.solver.domain import Feasible, GraphError, Pins, dump
+from warpwright.solver.domain import Feasible, GraphError, Outcome, Pins, dump
 from warpwright.solver.profiles import load_profile
 from warpwright.tuning.children import Limits, Refused, Reply, TimedOut
 from warpwright.tuning.children.process import OnEvent
 from warpwright.tuning.partial_answer import keep, kept
-from warpwright.tuning.result import Outcome
 from warpwright.tuning.solver_tasks import propose_warp, solve_warp
 from warpwright.tuning.supervised_toolchain import ChildToolchain
 from warpwright.tuning.task_runner import TaskAnswer
@@ -91,11 +90,11 @@ def test_a_refusal_is_a_refusal_whatever_was_left(tmp_path: Any) -> None:
 
 
 def test_the_last_answer_left_is_the_best_of_all_candidates(tmp_path: Any) -> None:
-    kernel = {"variant": 0, "params": {}, "graph": dump(kernels.gemm())}
+    kernel = {"variant": 0, "params": {}, "graph": dump(kernels.gemm()), "ir_hash": "x"}
     files = left_by(propose_warp, tmp_path, kernels=[kernel], count=3)
     answer = kept(files)
     assert answer is not None
-    times = [schedule["forecast_ns"] for schedule in answer["schedules"]]
+    times = [candidate["forecast_ns"] for candidate in answer["proposals"]["candidates"]]
     assert len(times) == 3
     assert times == sorted(times)
 

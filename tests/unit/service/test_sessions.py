@@ -11,10 +11,10 @@ from warpwright.lowering.compile.result import to_document
 from warpwright.lowering.measure.protocol import GPU_1
 from warpwright.lowering.measure.result import Measured
 from warpwright.lowering.measure.statistics import summary
-from warpwright.lowering.outcome import Outcome as Ending
-from warpwright.lowering.outcome import OutcomeKind
+from warpwright.lowering.outcome import StepOutcome
 from warpwright.lowering.testing.device import MAGIC, simulated_kernel
 from warpwright.service.testing import StandInToolchain, new_ir
+from warpwright.solver.domain import Candidate, CandidateKind, Outcome
 from warpwright.solver.profiles import builtin_profile
 from warpwright.tuning.children import Limits, Returned
 from warpwright.tuning.measure.devices import Device, told_outcomes
@@ -22,11 +22,10 @@ from warpwright.tuning.measure.session import MeasureReport
 from warpwright.tuning.measure.worker_session import measure_session
 from warpwright.tuning.orchestrate import tune
 from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
-from warpwright.tuning.result import CandidateKind, CandidateRecord, Outcome, Product
 from warpwright.tuning.task_runner import TaskAnswer
 from warpwright.tuning.task_runners.farm import FarmDevices
 from warpwright.tuning.testing.on_runner import SIMULATED
-from warpwright.tuning.toolchain import Built, BuiltCandidate, BuiltSize, Measurement, Patience, StepFailed, Stop
+from warpwright.tuning.toolchain import Built, BuiltSize, Contestant, Measurement, Patience, StepFailed, Stop
 
 
 class Watched(StandInToolchain):
@@ -37,11 +36,11 @@ class Watched(StandInToolchain):
         self.sessions: list[list[str]] = []
 
     def measure(self, candidates: Any, irs: Any, profile: Any, patience: Any) -> Any:
-        self.sessions.append([candidate.id for candidate in candidates])
+        self.sessions.append([each.candidate.id for each in candidates])
         yield from super().measure(candidates, irs, profile, patience)
 
 
-def tuned(tools: StandInToolchain, ir: str, known: Mapping[str, CandidateRecord]) -> list[CandidateRecord]:
+def tuned(tools: StandInToolchain, ir: str, known: Mapping[str, Candidate]) -> list[Candidate]:
     budget = TuneBudget(candidates=8, wall_seconds=30.0)
     request = TuneRequest(name="t", variants=(Variant(ir),), profile=builtin_profile("h200"), budget=budget)
     return list(tune(request, events=lambda event: None, toolchain=tools, known=known.get).candidates)
@@ -75,7 +74,7 @@ def test_what_was_measured_before_takes_part_where_the_others_need_it() -> None:
     ],
 )
 def test_only_an_implausible_time_is_the_candidates_own_fault(flags: tuple[str, ...], outcome: Outcome) -> None:
-    measured = Measured("c", GPU_1.name, Ending(OutcomeKind.MEASURED), summary=summary([1.0, 1.1, 1.2]), flags=flags)
+    measured = Measured("c", GPU_1.name, StepOutcome(Outcome.MEASURED), summary=summary([1.0, 1.1, 1.2]), flags=flags)
     told = told_outcomes(MeasureReport((measured,)))["c"]
     assert isinstance(told, StepFailed)
     assert told.outcome is outcome
@@ -101,7 +100,7 @@ class Here:
 
 def built(name: str, script: bytes) -> Built:
     report = {**to_document(simulated_kernel(name)), "binary": None}
-    return Built(report, (), (Product("binary", "application/x-sharedlib", MAGIC + script),))
+    return Built(report, (), {"binary": MAGIC + script})
 
 
 def test_a_session_on_a_worker_checks_the_other_sizes_too(tmp_path: Path) -> None:
@@ -110,9 +109,9 @@ def test_a_session_on_a_worker_checks_the_other_sizes_too(tmp_path: Path) -> Non
     device = devices.for_profile(builtin_profile("h200"))
     assert isinstance(device, Device)
 
-    def candidate(name: str, kind: CandidateKind, script: bytes, *sizes: BuiltSize) -> BuiltCandidate:
+    def candidate(name: str, kind: CandidateKind, script: bytes, *sizes: BuiltSize) -> Contestant:
         plain = built(name, script)
-        return BuiltCandidate(name, kind, 0, plain.report, plain.products, 0.0, sizes)
+        return Contestant(Candidate(name, 0, kind, report=plain.report, products=plain.products), 0.0, sizes)
 
     wrong = BuiltSize("M=8", built("small", b'{"wrong": "corner"}'), built("reference", b"{}"))
     right = BuiltSize("M=9", built("other", b"{}"), built("reference", b"{}"))

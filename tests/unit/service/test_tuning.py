@@ -7,13 +7,13 @@ import pytest
 
 from benchmarks.kernels.graphs import gemm_graph
 from warpwright.service.testing import StandInToolchain, new_ir
-from warpwright.solver.domain import ForeignCode, HardwareProfile, Violation
+from warpwright.solver.domain import Candidate, CandidateKind, ForeignCode, HardwareProfile, Outcome, Violation
 from warpwright.solver.profiles import builtin_profile
 from warpwright.tuning.events import CandidateEnded, Event, Phase, PhaseEntered
 from warpwright.tuning.orchestrate import tune
 from warpwright.tuning.ranking import best_of, ranked, tied_with_best
 from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
-from warpwright.tuning.result import CandidateKind, CandidateRecord, Ending, Outcome, TuneResult
+from warpwright.tuning.result import Ending, TuneResult
 from warpwright.tuning.toolchain import KernelRead, Stop
 
 
@@ -138,7 +138,7 @@ def record(
     name: str, outcome: Outcome, forecast: float | None = None, measured: float | None = None, **more: Any
 ) -> Any:
     kind = more.pop("kind", CandidateKind.SCHEDULED)
-    return CandidateRecord(name, 0, kind, outcome, forecast_ns=forecast, measured_ns=measured, **more)
+    return Candidate(name, 0, kind, outcome, forecast_ns=forecast, measured_ns=measured, **more)
 
 
 def test_only_a_measured_candidate_beats_a_measured_one() -> None:
