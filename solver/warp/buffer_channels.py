@@ -13,13 +13,7 @@ __all__ = [
     "Channel",
     "HandOff",
     "channels_of",
-    "comes_first",
     "hand_offs",
-    "item_in",
-    "loop_carried",
-    "meeting_scope",
-    "path_to",
-    "source_order",
     "together",
 ]
 
@@ -71,32 +65,6 @@ class Channel:
         """The pipeline's name when the buffer has one of its own."""
         where = "root" if self.scope == ROOT else self.scope.lower()
         return f"{self.buffer.lower()}_in_{where}" if self.encloses else self.buffer.lower()
-
-
-def path_to(problem: WarpProblem, scope_id: str) -> tuple[str, ...]:
-    """Scopes from the root down to this one."""
-    path: list[str] = []
-    current: str | None = scope_id
-    while current is not None:
-        path.append(current)
-        current = problem.scopes[current].parent
-    return tuple(reversed(path))
-
-
-def meeting_scope(problem: WarpProblem, first: Op, second: Op) -> str:
-    """The innermost scope that holds both operations."""
-    common = ROOT
-    for left, right in zip(path_to(problem, first.scope), path_to(problem, second.scope), strict=False):
-        if left != right:
-            break
-        common = left
-    return common
-
-
-def item_in(problem: WarpProblem, scope_id: str, op: Op) -> str:
-    """The item of a scope that is or holds an operation."""
-    path = (*path_to(problem, op.scope), op.id)
-    return path[path.index(scope_id) + 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +139,8 @@ def _sides_of(
 
 def _scopes_of(problem: WarpProblem, sides: _Sides) -> list[str]:
     """Scopes in which the buffer changes hands, outermost first."""
-    met = {meeting_scope(problem, *pair) for pair in sides.pairs}
-    return sorted(met, key=lambda scope: (len(path_to(problem, scope)), scope))
+    met = {problem.source.meeting_scope(*pair) for pair in sides.pairs}
+    return sorted(met, key=lambda scope: (len(problem.source.path_to(scope)), scope))
 
 
 def _completion_unseen(sides: _Sides) -> Conflict | None:
@@ -211,7 +179,7 @@ def _several_scopes(problem: WarpProblem, sides: _Sides, scopes: Sequence[str]) 
 
 def _channels(problem: WarpProblem, sides: _Sides, scopes: Sequence[str]) -> tuple[Channel, ...] | Conflict:
     """A channel for each scope; a conflict where a value is used before its producer's work on it has ended."""
-    again = next((pair for pair in sides.pairs if not comes_first(problem, *pair)), None)
+    again = next((pair for pair in sides.pairs if not problem.source.comes_first(*pair)), None)
     made = tuple(
         _channel(problem, sides, scope, scopes[level + 1 : level + 2], in_turns=again is not None)
         for level, scope in enumerate(scopes)
@@ -265,18 +233,11 @@ def _ends_unseen(op: Op, buffer: str) -> bool:
     return op.issue is not Issue.BLOCKING and buffer in writes and buffer not in reads
 
 
-def comes_first(problem: WarpProblem, first: Op, second: Op) -> bool:
-    """Whether an operation stands before another in the source, in the innermost scope that holds both."""
-    scope = meeting_scope(problem, first, second)
-    items = problem.scopes[scope].items
-    return items.index(item_in(problem, scope, first)) < items.index(item_in(problem, scope, second))
-
-
 def _channel(problem: WarpProblem, sides: _Sides, scope: str, inner: Sequence[str], *, in_turns: bool) -> Channel:
     """The channel of one scope; uses inside the scope of an inner channel are that one's."""
-    here = [op for op in sides.using if not any(x in path_to(problem, op.scope) for x in inner)]
-    writes = {item_in(problem, scope, op) for op in sides.filling if scope in path_to(problem, op.scope)}
-    reads = {item_in(problem, scope, op) for op in here if scope in path_to(problem, op.scope)}
+    here = [op for op in sides.using if not any(x in problem.source.path_to(op.scope) for x in inner)]
+    writes = {problem.source.item_in(scope, op) for op in sides.filling if scope in problem.source.path_to(op.scope)}
+    reads = {problem.source.item_in(scope, op) for op in here if scope in problem.source.path_to(op.scope)}
     values = hand_offs(problem.scopes[scope].items, writes, reads, in_turns=in_turns)
     return Channel(
         buffer=sides.buffer,
@@ -284,7 +245,7 @@ def _channel(problem: WarpProblem, sides: _Sides, scope: str, inner: Sequence[st
         producer=sides.producer,
         consumer=sides.consumer,
         hand_offs=values,
-        carried=loop_carried(problem, sides.buffer, scope, [value.items for value in values]),
+        carried=problem.source.loop_carried(sides.buffer, scope, [value.items for value in values]),
         encloses=bool(inner),
     )
 
@@ -295,11 +256,11 @@ def _can_nest(problem: WarpProblem, scopes: Sequence[str], sides: _Sides) -> boo
     All work of the producer is in the inner loop, which runs at least once, and the consumer only reads: outside of the loop
     it sees the version that was completed last. Siblings never can.
     """
-    if len(scopes) != 2 or scopes[0] not in path_to(problem, scopes[1]):
+    if len(scopes) != 2 or scopes[0] not in problem.source.path_to(scopes[1]):
         return False
-    between = path_to(problem, scopes[1])[len(path_to(problem, scopes[0])) :]
+    between = problem.source.path_to(scopes[1])[len(problem.source.path_to(scopes[0])) :]
     runs = all(problem.scopes[scope].trips for scope in between)
-    inside = all(scopes[1] in path_to(problem, op.scope) for op in sides.filling)
+    inside = all(scopes[1] in problem.source.path_to(op.scope) for op in sides.filling)
     return runs and inside and not any(op in sides.writers for op in sides.using)
 
 
@@ -307,61 +268,12 @@ def _reads_older_value(problem: WarpProblem, scope: str, op: Op, sides: _Sides) 
     """Whether the operation stands before every write of the buffer in this scope, so that its value is an older one."""
     if problem.scopes[scope].kind is ScopeKind.ROOT:
         return False
-    order = [other.id for other in source_order(problem, scope)]
+    order = [other.id for other in problem.source.below(scope)]
     if op.id not in order:
         return False
     inside = [order.index(fill.id) for fill in sides.filling if fill.id in order]
     reads = sides.buffer in {access.buffer for access in op.reads}
     return reads and bool(inside) and order.index(op.id) < min(inside)
-
-
-def source_order(problem: WarpProblem, scope_id: str) -> list[Op]:
-    """Every operation of a scope and its child loops, in source order."""
-    return _ops_of(problem, problem.scopes[scope_id].items)
-
-
-def _ops_of(problem: WarpProblem, items: Sequence[str]) -> list[Op]:
-    ordered: list[Op] = []
-    for item in items:
-        ordered += source_order(problem, item) if item in problem.scopes else [problem.ops[item]]
-    return ordered
-
-
-def loop_carried(problem: WarpProblem, buffer: str, scope_id: str, values: Sequence[Collection[str]] = ()) -> str:
-    """Why a buffer may have one version only in this scope; empty when each value starts afresh.
-
-    A value that lives from one iteration to the next (a read before the first whole write, a partial or guarded first
-    write) would be the value of ``depth`` iterations ago in a versioned buffer. TileLang does not check it (rules 1.14.8).
-    Parts that asynchronous loads fill together count as a whole. ``values`` are the items of each hand-off where an iteration
-    has several: every one has a version of its own, so what one of them leaves over, the next one does not see.
-    """
-    if len(values) > 1:
-        items = problem.scopes[scope_id].items
-        within = [[item for item in items if item in value] for value in values]
-        found = (_lives_on(_ops_of(problem, some), buffer, "of a span earlier", parts=False) for some in within)
-        return next((reason for reason in found if reason), "")
-    if problem.scopes[scope_id].kind is ScopeKind.ROOT:
-        return ""
-    return _lives_on(source_order(problem, scope_id), buffer, "of an iteration earlier", parts=True)
-
-
-def _lives_on(ops: Sequence[Op], buffer: str, since: str, *, parts: bool) -> str:
-    """Why the first of these operations that touches the buffer needs what was in it before; empty when none does.
-
-    ``parts``: asynchronous loads of parts make a whole together.
-    """
-    for op in ops:
-        if buffer in {access.buffer for access in op.reads}:
-            return f"{op.id} reads its value {since}"
-        for access in op.writes:
-            if access.buffer != buffer:
-                continue
-            if op.guarded:
-                return f"{op.id} writes it under a guard only"
-            if access.whole or (parts and op.issue is Issue.ASYNCHRONOUS):
-                return ""
-            return f"{op.id} writes a part of it only"
-    return ""
 
 
 def _list(names: Collection[str]) -> str:

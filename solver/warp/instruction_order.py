@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from warpwright.solver.domain.kernel import Op, OpKind
-from warpwright.solver.warp.buffer_channels import path_to
 from warpwright.solver.warp.problem import WarpProblem
 
 __all__ = ["Ordering", "Placed", "free_after", "orderings", "wait_behind"]
@@ -71,12 +70,14 @@ def _touches(problem: WarpProblem, placed: Placed, item: str, role: str, buffer:
     if item in problem.ops:
         return True
     inside = [
-        scope for scope in problem.graph.scopes if item in path_to(problem, scope.id) and placed.body(scope.id, role)
+        scope
+        for scope in problem.graph.scopes
+        if item in problem.source.path_to(scope.id) and placed.body(scope.id, role)
     ]
     return any(buffer in scope.reads for scope in inside) or any(
         role in placed.placement.get(op.id, ())
         and buffer in {access.buffer for access in (*op.reads, *op.writes)}
-        and item in path_to(problem, op.scope)
+        and item in problem.source.path_to(op.scope)
         for op in problem.graph.ops
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpwright.solver.domain.kernel import Memory, Op
-from warpwright.solver.warp.buffer_channels import PRIVATE_MEMORIES, loop_carried, path_to
+from warpwright.solver.warp.buffer_channels import PRIVATE_MEMORIES
 from warpwright.solver.warp.problem import WarpProblem
 
 __all__ = ["Peak", "peak_registers"]
@@ -70,10 +70,10 @@ def _private(problem: WarpProblem, program: Sequence[Op]) -> list[str]:
 def _range(problem: WarpProblem, program: Sequence[Op], buffer: str, spread: frozenset[str]) -> tuple[int, int]:
     places = [n for n, op in enumerate(program) if buffer in {a.buffer for a in (*op.reads, *op.writes)}]
     first, last = places[0], places[-1]
-    paths = [path_to(problem, program[n].scope) for n in places]
+    paths = [problem.source.path_to(program[n].scope) for n in places]
     for scope in dict.fromkeys(scope for path in paths for scope in path[1:]):
-        extent = [n for n, op in enumerate(program) if scope in path_to(problem, op.scope)]
+        extent = [n for n, op in enumerate(program) if scope in problem.source.path_to(op.scope)]
         outside = any(scope not in path for path in paths)
-        if outside or scope in spread or loop_carried(problem, buffer, scope):
+        if outside or scope in spread or problem.source.loop_carried(buffer, scope):
             first, last = min(first, extent[0]), max(last, extent[-1])
     return first, last

@@ -16,6 +16,7 @@ from warpwright.solver.domain.identity import digest_text
 from warpwright.solver.domain.kernel import KernelGraph, Op, Scope, TargetFamily
 from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.profile import HardwareProfile
+from warpwright.solver.domain.source_order import SourceOrder
 
 __all__ = ["CONSTRAINT_SET", "CONSUMER", "LOAD", "MMA", "ROLES", "STORE", "WarpProblem", "close_problem"]
 
@@ -48,14 +49,19 @@ class WarpProblem:
         return digest_text(self.to_json())
 
     @cached_property
+    def source(self) -> SourceOrder:
+        """Where the kernel's operations stand."""
+        return SourceOrder(self.graph)
+
+    @property
     def ops(self) -> dict[str, Op]:
         """Operations by id."""
-        return {op.id: op for op in self.graph.ops}
+        return self.source.ops
 
-    @cached_property
+    @property
     def scopes(self) -> dict[str, Scope]:
         """Scopes by id."""
-        return {scope.id: scope for scope in self.graph.scopes}
+        return self.source.scopes
 
     def to_json(self) -> str:
         """The problem as JSON text; equal problems give equal bytes."""

@@ -2,7 +2,6 @@
 
 from warpwright.solver.device.wgmma import WARPGROUP, instruction_registers
 from warpwright.solver.domain.kernel import ROOT, Memory, Op
-from warpwright.solver.warp.buffer_channels import source_order
 from warpwright.solver.warp.encoding import default_warps, works_with_threads
 from warpwright.solver.warp.liveness import Peak, peak_registers
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
@@ -64,7 +63,7 @@ def need(problem: WarpProblem, program: list[Op], warps: int, spread: frozenset[
 
 def program_of(problem: WarpProblem, structure: Structure, role: str) -> list[Op]:
     """A role's operations in source order, as they run in this structure."""
-    return [structure.ops[op.id] for op in source_order(problem, ROOT) if role in structure.placement[op.id]]
+    return [structure.ops[op.id] for op in problem.source.below(ROOT) if role in structure.placement[op.id]]
 
 
 def instruction_floor(program: list[Op], warps: int) -> int:

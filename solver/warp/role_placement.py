@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from warpwright.solver.domain.kernel import ROOT, Memory, Op, OpKind
 from warpwright.solver.domain.verdict import Conflict
-from warpwright.solver.warp.buffer_channels import PRIVATE_MEMORIES, path_to
+from warpwright.solver.warp.buffer_channels import PRIVATE_MEMORIES
 from warpwright.solver.warp.problem import CONSUMER, LOAD, MMA, ROLES, STORE, WarpProblem
 
 __all__ = ["control_needs", "leaves_the_store_open", "place", "private_needs", "private_results"]
@@ -99,7 +99,7 @@ def private_needs(problem: WarpProblem, op: Op) -> set[str]:
 def control_needs(problem: WarpProblem, scope: str) -> set[str]:
     """Private buffers and, with a ``$`` in front, scalars that decide over this scope and those around it."""
     names: set[str] = set()
-    for around in path_to(problem, scope):
+    for around in problem.source.path_to(scope):
         names |= {
             name for name in problem.scopes[around].reads if problem.graph.buffer(name).memory in PRIVATE_MEMORIES
         }

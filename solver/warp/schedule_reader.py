@@ -10,7 +10,6 @@ from functools import cached_property
 
 from warpwright.solver.domain.kernel import ROOT, Op
 from warpwright.solver.domain.schedule import Fence, Instruction, OpRef, Pipeline, Role, Sync, SyncKind, WarpSchedule
-from warpwright.solver.warp.buffer_channels import path_to
 from warpwright.solver.warp.plain_copies import LOADS, plain_copy
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.proxies import fences_release
@@ -107,7 +106,7 @@ class Reading:
         """Pipelines of a buffer, outermost scope first."""
         holding = [p for p in self.schedule.pipelines if buffer in p.buffers and p.name in self.scope_of]
         known = [p for p in holding if self.scope_of[p.name] in self.problem.scopes]
-        return tuple(sorted(known, key=lambda p: len(path_to(self.problem, self.scope_of[p.name]))))
+        return tuple(sorted(known, key=lambda p: len(self.problem.source.path_to(self.scope_of[p.name]))))
 
     def versions(self, buffer: str) -> int:
         """Versions of a buffer: the product of the depths of its pipelines."""
@@ -128,7 +127,7 @@ class Reading:
             yield self.problem.ops[item]
         elif item in self.problem.scopes:
             for op in self.problem.graph.ops:
-                if role in self.placement.get(op.id, ()) and item in path_to(self.problem, op.scope):
+                if role in self.placement.get(op.id, ()) and item in self.problem.source.path_to(op.scope):
                     yield op
 
     def spans(self, scope: str, role: str) -> tuple[Span, ...]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from warpwright.solver.domain.kernel import Op
 from warpwright.solver.domain.verdict import Conflict
-from warpwright.solver.warp.buffer_channels import Channel, channels_of, item_in, path_to
+from warpwright.solver.warp.buffer_channels import Channel, channels_of
 from warpwright.solver.warp.instruction_order import free_after
 from warpwright.solver.warp.plain_copies import LOADS, loads_that_stay, plain_copy
 from warpwright.solver.warp.problem import ROLES, WarpProblem
@@ -90,8 +90,8 @@ def release_is_fenced(problem: WarpProblem, channel: Channel) -> bool:
         op
         for op in problem.graph.ops
         if channel.consumer in placement[op.id]
-        and channel.scope in path_to(problem, op.scope)
-        and item_in(problem, channel.scope, op) in channel.reads
+        and channel.scope in problem.source.path_to(op.scope)
+        and problem.source.item_in(channel.scope, op) in channel.reads
     ]
     return fences_release(channel.buffer, fills, uses, wgmma=problem.device.wgmma)
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from warpwright.solver.domain.kernel import ROOT, ScopeKind, Unit
-from warpwright.solver.warp.buffer_channels import path_to
 from warpwright.solver.warp.costs import NOMINAL_TRIPS, arrival_cycles, skew_cycles, stream_cycles, unit_cycles
 from warpwright.solver.warp.instruction_order import orderings
 from warpwright.solver.warp.problem import WarpProblem
@@ -60,7 +59,7 @@ def loops_by_weight(problem: WarpProblem) -> tuple[str, ...]:
         inside = [problem.ops[item] for item in scope.items if item in problem.ops]
         trips = NOMINAL_TRIPS if scope.trips is None else scope.trips
         busy = trips * sum(use.cycles for op in inside for use in op.uses)
-        return (-len(path_to(problem, scope_id)), -busy)
+        return (-len(problem.source.path_to(scope_id)), -busy)
 
     loops = [scope.id for scope in problem.graph.scopes if scope.kind is not ScopeKind.ROOT and scope.items]
     return tuple(sorted(loops, key=weight))

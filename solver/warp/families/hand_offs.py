@@ -11,7 +11,7 @@ from warpwright.solver.domain.kernel import ROOT, Memory, Op, ScopeKind
 from warpwright.solver.domain.schedule import OpRef, Sync
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
-from warpwright.solver.warp.buffer_channels import PRIVATE_MEMORIES, comes_first, item_in, meeting_scope, source_order
+from warpwright.solver.warp.buffer_channels import PRIVATE_MEMORIES
 from warpwright.solver.warp.encoding import Encoding
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import PRODUCING, Reading
@@ -92,7 +92,7 @@ def _check_pair(
         message = f"{source} writes global {buffer} in {writer.id}, {target} touches it in {other.id}, unsynchronised"
         found.append(Violation(NAME, "global-hand-off", message, buffer))
         return
-    scope = meeting_scope(problem, writer, other)
+    scope = problem.source.meeting_scope(writer, other)
     guarding = [p for p in reading.protecting(buffer) if reading.scope_of[p.name] == scope]
     sides = {side for p in guarding for side in _sides(reading, p.name, scope)}
     if not guarding or {source, target} != {role for role, _ in sides}:
@@ -130,7 +130,7 @@ def _check_order(
     fill, use = (_cycle(reading, pipeline, scope, op, role) for op, role in (filling, using))
     if fill is None or use is None:
         return
-    if comes_first(problem, filling[0], using[0]):
+    if problem.source.comes_first(filling[0], using[0]):
         if use < fill:
             message = (
                 f"{using[0].id} uses {buffer} in a span of {pipeline} before the one in which {filling[0].id} fills it"
@@ -146,7 +146,7 @@ def _check_order(
 
 def _cycle(reading: Reading, pipeline: str, scope: str, op: Op, role: str) -> int | None:
     """Which of the role's spans of a pipeline in this scope an operation is in; None when in none."""
-    item = item_in(reading.problem, scope, op)
+    item = reading.problem.source.item_in(scope, op)
     body = reading.bodies.get((scope, role), ())
     places = [n for n, entry in enumerate(body) if isinstance(entry, OpRef) and entry.id == item]
     spans = [span for span in reading.spans(scope, role) if span.pipeline == pipeline]
@@ -166,12 +166,14 @@ def _sides(reading: Reading, pipeline: str, scope: str) -> set[tuple[str, bool]]
 def _is_older(reading: Reading, scope: str, buffer: str, other: Op, producer: str) -> bool:
     """Whether the other role's read stands before every one of the producer's accesses in source order."""
     problem = reading.problem
-    order = [op.id for op in source_order(problem, scope)]
+    order = [op.id for op in problem.source.below(scope)]
     filling = [
         order.index(op.id)
-        for op in source_order(problem, scope)
+        for op in problem.source.below(scope)
         if buffer in _buffers(op) and producer in reading.placement.get(op.id, ())
     ]
     reads = buffer in {access.buffer for access in other.reads}
-    same_item = any(item_in(problem, scope, problem.ops[order[n]]) == item_in(problem, scope, other) for n in filling)
+    same_item = any(
+        problem.source.item_in(scope, problem.ops[order[n]]) == problem.source.item_in(scope, other) for n in filling
+    )
     return reads and not same_item and order.index(other.id) < min(filling)

@@ -11,7 +11,7 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Op, Unit
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Var
-from warpwright.solver.warp.buffer_channels import Channel, loop_carried
+from warpwright.solver.warp.buffer_channels import Channel
 from warpwright.solver.warp.costs import arrival_cycles, skew_cycles, stream_cycles, unit_cycles
 from warpwright.solver.warp.encoding import Encoding, default_warps
 from warpwright.solver.warp.instruction_order import wait_behind
@@ -107,7 +107,7 @@ def check(reading: Reading) -> tuple[Violation, ...]:
             continue
         values = reading.values(pipeline.name)
         for buffer in pipeline.buffers:
-            reason = loop_carried(reading.problem, buffer, scope, values)
+            reason = reading.problem.source.loop_carried(buffer, scope, values)
             if reason and pipeline.depth > 1:
                 message = f"{pipeline.name} has depth {pipeline.depth}, but {buffer} may have one version: {reason}"
                 found.append(Violation(NAME, "loop-carried", message, buffer))

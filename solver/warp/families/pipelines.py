@@ -12,7 +12,7 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Buffer, Issue, Op
 from warpwright.solver.domain.schedule import OpRef, Pipeline, Sync, SyncKind
 from warpwright.solver.domain.verdict import Violation
-from warpwright.solver.warp.buffer_channels import PROTECTED_MEMORIES, path_to
+from warpwright.solver.warp.buffer_channels import PROTECTED_MEMORIES
 from warpwright.solver.warp.encoding import Encoding
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import OPENING, PRODUCING, Reading
@@ -128,7 +128,7 @@ def _check_nesting(reading: Reading, scopes: Mapping[str, set[str]], found: list
 
 def _strictly_nested(problem: WarpProblem, used: Sequence[set[str]]) -> bool:
     """Whether the known ones of these scopes lie inside one another, one at each level, as many as there are sets of them."""
-    paths = [path_to(problem, scope) for scope in sorted(set().union(*used)) if scope in problem.scopes]
+    paths = [problem.source.path_to(scope) for scope in sorted(set().union(*used)) if scope in problem.scopes]
     inside = all(left[-1] in right or right[-1] in left for left in paths for right in paths)
     return inside and len({len(path) for path in paths}) == len(used)
 
@@ -192,7 +192,7 @@ def _check_coverage(reading: Reading, found: list[Violation]) -> None:
             guarding = [
                 pipeline
                 for pipeline in reading.protecting(access.buffer)
-                if reading.scope_of[pipeline.name] in path_to(reading.problem, op.scope)
+                if reading.scope_of[pipeline.name] in reading.problem.source.path_to(op.scope)
             ]
             if not guarding:
                 if reading.protecting(access.buffer):
@@ -234,7 +234,7 @@ def _check_observed(reading: Reading, op: Op, buffer: str, pipeline: str, found:
 def _covering(reading: Reading, op_scope: str, op_id: str, role: str, pipeline: str) -> str:
     """``producing`` or ``consuming`` when the role holds the pipeline around this operation, else an empty text."""
     scope = reading.scope_of[pipeline]
-    path = (*path_to(reading.problem, op_scope), op_id)
+    path = (*reading.problem.source.path_to(op_scope), op_id)
     item = path[path.index(scope) + 1]
     body = reading.bodies.get((scope, role), ())
     places = [n for n, instruction in enumerate(body) if isinstance(instruction, OpRef) and instruction.id == item]

@@ -7,7 +7,6 @@ from warpwright.solver.device.wgmma import Partition, instruction_registers, is_
 from warpwright.solver.domain.kernel import GemmShape, KernelGraph, Memory
 from warpwright.solver.domain.schedule import OpRef, Role, RoleBody, ScopeProgram, WarpSchedule
 from warpwright.solver.profiles import load_profile
-from warpwright.solver.warp.buffer_channels import source_order
 from warpwright.solver.warp.families.register_need import check as check_need
 from warpwright.solver.warp.families.register_pool import check as check_pool
 from warpwright.solver.warp.liveness import peak_registers
@@ -172,7 +171,7 @@ def test_which_products_are_warpgroup_products(changes: dict[str, object], expec
 def test_scores_are_dead_once_they_are_cast() -> None:
     """192 x 128 attention on three warpgroups runs at 160 registers; a count of all fragments would ask for more."""
     problem = close_problem(kernels.attention(192, 128, threads=384), H200)
-    program = [op for op in source_order(problem, ROOT) if op.id not in ("copy_q", "copy_k", "copy_v", "store_o")]
+    program = [op for op in problem.source.below(ROOT) if op.id not in ("copy_q", "copy_k", "copy_v", "store_o")]
     peak = peak_registers(problem, program, 12, {}, frozenset())
     assert dict(peak.holders)["acc"] == dict(peak.holders)["scores"] == 64
     assert peak.registers < 144

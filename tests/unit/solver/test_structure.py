@@ -22,7 +22,6 @@ from warpwright.solver.domain.schedule import (
 )
 from warpwright.solver.domain.verdict import Infeasible, ProvenOptimal
 from warpwright.solver.profiles import load_profile
-from warpwright.solver.warp.buffer_channels import loop_carried
 from warpwright.solver.warp.problem import CONSTRAINT_SET, WarpProblem, close_problem
 from warpwright.solver.warp.solve import solve
 from warpwright.solver.warp.structure import structure_of
@@ -194,7 +193,7 @@ def test_values_that_live_across_iterations_forbid_versions(change: object, reas
     assert callable(change)
     ops = tuple(change(op) if op.id == "copy_a" else op for op in graph.ops)
     problem = closed(replace(graph, ops=ops), depths=(DepthPin("As", 2),))
-    assert reason in loop_carried(problem, "As", "k")
+    assert reason in problem.source.loop_carried("As", "k")
     verdict = solve(problem)
     if reason:
         assert isinstance(verdict, Infeasible)

@@ -1,0 +1,95 @@
+"""Where a kernel's operations stand: inside which loops, in which order, and which values live across iterations."""
+
+from collections.abc import Collection, Sequence
+
+from warpwright.solver.domain.kernel import ROOT, Issue, KernelGraph, Op, Scope, ScopeKind
+
+__all__ = ["SourceOrder"]
+
+
+class SourceOrder:
+    """Lookups over one kernel graph that the graph's own lists would answer slowly.
+
+    ``ops`` and ``scopes`` are by id. An unknown id raises KeyError: whoever asks has read the graph.
+    """
+
+    def __init__(self, graph: KernelGraph) -> None:
+        self.graph = graph
+        self.ops: dict[str, Op] = {op.id: op for op in graph.ops}
+        self.scopes: dict[str, Scope] = {scope.id: scope for scope in graph.scopes}
+
+    def path_to(self, scope_id: str) -> tuple[str, ...]:
+        """Scopes from the root down to this one."""
+        path: list[str] = []
+        current: str | None = scope_id
+        while current is not None:
+            path.append(current)
+            current = self.scopes[current].parent
+        return tuple(reversed(path))
+
+    def meeting_scope(self, first: Op, second: Op) -> str:
+        """The innermost scope that holds both operations."""
+        common = ROOT
+        for left, right in zip(self.path_to(first.scope), self.path_to(second.scope), strict=False):
+            if left != right:
+                break
+            common = left
+        return common
+
+    def item_in(self, scope_id: str, op: Op) -> str:
+        """The item of a scope that is or holds an operation."""
+        path = (*self.path_to(op.scope), op.id)
+        return path[path.index(scope_id) + 1]
+
+    def comes_first(self, first: Op, second: Op) -> bool:
+        """Whether an operation stands before another in the source, in the innermost scope that holds both."""
+        scope = self.meeting_scope(first, second)
+        items = self.scopes[scope].items
+        return items.index(self.item_in(scope, first)) < items.index(self.item_in(scope, second))
+
+    def below(self, scope_id: str) -> list[Op]:
+        """Every operation of a scope and its child loops, in source order."""
+        return self._ops_of(self.scopes[scope_id].items)
+
+    def _ops_of(self, items: Sequence[str]) -> list[Op]:
+        ordered: list[Op] = []
+        for item in items:
+            ordered += self.below(item) if item in self.scopes else [self.ops[item]]
+        return ordered
+
+    def loop_carried(self, buffer: str, scope_id: str, values: Sequence[Collection[str]] = ()) -> str:
+        """Why a buffer may have one version only in this scope; empty when each value starts afresh.
+
+        A value that lives from one iteration to the next (a read before the first whole write, a partial or guarded first
+        write) would be the value of ``depth`` iterations ago in a versioned buffer. TileLang does not check it (rules
+        1.14.8). Parts that asynchronous loads fill together count as a whole. ``values`` are the items of each hand-off where
+        an iteration has several: every one has a version of its own, so what one of them leaves over, the next one does not
+        see.
+        """
+        if len(values) > 1:
+            items = self.scopes[scope_id].items
+            within = [[item for item in items if item in value] for value in values]
+            found = (_lives_on(self._ops_of(some), buffer, "of a span earlier", parts=False) for some in within)
+            return next((reason for reason in found if reason), "")
+        if self.scopes[scope_id].kind is ScopeKind.ROOT:
+            return ""
+        return _lives_on(self.below(scope_id), buffer, "of an iteration earlier", parts=True)
+
+
+def _lives_on(ops: Sequence[Op], buffer: str, since: str, *, parts: bool) -> str:
+    """Why the first of these operations that touches the buffer needs what was in it before; empty when none does.
+
+    ``parts``: asynchronous loads of parts make a whole together.
+    """
+    for op in ops:
+        if buffer in {access.buffer for access in op.reads}:
+            return f"{op.id} reads its value {since}"
+        for access in op.writes:
+            if access.buffer != buffer:
+                continue
+            if op.guarded:
+                return f"{op.id} writes it under a guard only"
+            if access.whole or (parts and op.issue is Issue.ASYNCHRONOUS):
+                return ""
+            return f"{op.id} writes a part of it only"
+    return ""
