@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 from structlog.contextvars import get_contextvars
 
-from warpwright.lowering.outcome import Step as LoweringStep
-from warpwright.lowering.outcome import of_reply
 from warpwright.solver.domain import (
     DocumentError,
     ExtraMissing,
@@ -21,6 +19,7 @@ from warpwright.solver.domain import (
 )
 from warpwright.tuning import telemetry
 from warpwright.tuning.children import Raised, Refused, Reply
+from warpwright.tuning.children.step_outcome import ChildStep, of_reply
 from warpwright.tuning.toolchain import StepFailed
 
 __all__ = ["code_of", "failed", "refusal", "solver_fault", "trace"]
@@ -29,7 +28,7 @@ _CLASSES: dict[str, type[WarpwrightError]] = {
     kind.__name__: kind
     for kind in (DocumentError, ExtraMissing, ForeignCode, GraphError, NotApplicable, PinError, ProfileError)
 }
-_STEPS: dict[str, LoweringStep] = {
+_STEPS: dict[str, ChildStep] = {
     "frontend": "frontend",
     "solve": "frontend",
     "materialize": "materialize",

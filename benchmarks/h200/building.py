@@ -10,7 +10,6 @@ from typing import Any
 
 from benchmarks.h200.problems import Problem
 from warpwright.lowering.compile import CompiledKernel, from_document
-from warpwright.lowering.outcome import of_reply
 from warpwright.solver.domain import (
     BaselineKind,
     Candidate,
@@ -33,6 +32,7 @@ from warpwright.solver.domain import (
 )
 from warpwright.solver.forecast import forecast_baseline
 from warpwright.tuning.children import ChildPool, Limits, Raised, Reply, Returned
+from warpwright.tuning.children.step_outcome import of_reply
 
 __all__ = ["Built", "Family", "Plan", "Workshop"]
 

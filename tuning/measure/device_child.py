@@ -15,9 +15,10 @@ from warpwright.lowering.measure.protocol import Protocol
 from warpwright.lowering.measure.result import Measured, Rounds, from_document
 from warpwright.lowering.measure.runner import Job
 from warpwright.lowering.measure.watched_device import named
-from warpwright.lowering.outcome import StepOutcome, of_reply
+from warpwright.lowering.outcome import StepOutcome
 from warpwright.solver.domain import Outcome
 from warpwright.tuning.children import ChildPool, Limits, Raised, Refused, Reply, Returned, TimedOut
+from warpwright.tuning.children.step_outcome import of_reply
 
 __all__ = ["DeviceChild", "RoundsBroken", "job_document"]
 

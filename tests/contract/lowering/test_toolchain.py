@@ -11,10 +11,10 @@ import pytest
 from warpwright.lowering.compile.bisheng import find_bisheng
 from warpwright.lowering.compile.build import Built, artifact_damage, build
 from warpwright.lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda
-from warpwright.lowering.outcome import of_reply
 from warpwright.lowering.testing import toolchain as stand_in
 from warpwright.solver.domain import Fault, Outcome, digest_bytes
 from warpwright.tuning.children import ChildPool, Limits
+from warpwright.tuning.children.step_outcome import of_reply
 
 
 def run(tmp_path: Path, behaviour: stand_in.Behaviour = "good", *, log: str = "clean", arch: str = "sm_90a") -> Built:

@@ -4,7 +4,6 @@ import signal
 
 import pytest
 
-from warpwright.lowering.outcome import of_reply
 from warpwright.solver.domain import FAULTS, Fault, Outcome
 from warpwright.tuning.children import (
     Cancelled,
@@ -18,6 +17,7 @@ from warpwright.tuning.children import (
     Returned,
     TimedOut,
 )
+from warpwright.tuning.children.step_outcome import of_reply
 
 STORED = (
     "measured compiled solved refused not_honoured wrong_result reference_failed compile_failed over_resource launch_failed "
