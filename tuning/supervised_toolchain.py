@@ -57,7 +57,7 @@ from warpwright.tuning.toolchain import (
 
 __all__ = ["ChildToolchain"]
 
-VERIFICATION = "reference-unspecialized/1"
+VERIFICATION = "reference-unspecialized/2"
 """How correctness is checked: poisoned outputs, fresh inputs, the same IR without specialisation as reference,
 before and after.
 """

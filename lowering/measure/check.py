@@ -1,13 +1,18 @@
 """Correctness before time: a candidate's outputs against those of the same IR built without any specialisation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpwright.lowering.compile.result import Argument
 from warpwright.lowering.measure.device import Buffers, Comparison, Device, Loaded
 from warpwright.lowering.measure.protocol import Protocol
 
-__all__ = ["CheckReport", "check", "compare_outputs"]
+__all__ = ["REPEATS", "CheckReport", "check", "compare_outputs"]
+
+REPEATS = 6
+"""Launches more on the inputs of each seed before a candidate is timed."""
+BUSY = 3
+"""Launches without a wait in front of each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,13 @@ class CheckReport:
     fault: str = ""
     size: str = ""
     waves: float | None = None
+    launches: int = 1
+    """Launches of the candidate on these inputs."""
+    agreed: int = 1
+    """How many of them gave the outputs of the first one bit by bit, itself included."""
+    reproducible: bool = True
+    """False where launches may differ: the kernel adds to what it reads (atomics do so in any order), or the reference differs
+    from itself. Then disagreement is told and is no fault, as long as each launch is within the tolerance."""
 
 
 def check(
@@ -31,17 +43,40 @@ def check(
     arguments: Sequence[Argument],
     seed: int,
     protocol: Protocol,
+    *,
+    repeats: int = 0,
 ) -> CheckReport:
     """Runs reference and candidate on the same fresh inputs, outputs poisoned before each, and compares.
 
-    The candidate runs twice with two poisons: an element that it never writes shows in one of them, in integers too.
+    The candidate runs twice with two poisons: an element that it never writes shows in one of them, in integers too. Then it
+    runs ``repeats`` times more, each time on a device that other launches of it keep busy: a race shows as launches of one
+    input that differ, long before it is as large as a tolerance.
     """
     buffers = device.inputs(arguments, seed)
     expected = run_once(device, reference, buffers, salt=0)
-    for salt in (1, 2):
-        report = compare_outputs(device, run_once(device, kernel, buffers, salt), expected, arguments, seed, protocol)
-        if report.fault:
-            return report
+    first = run_once(device, kernel, buffers, 1)
+    report = compare_outputs(device, first, expected, arguments, seed, protocol)
+    if report.fault:
+        return report
+    steady = not any(argument.access == "inout" for argument in arguments)
+    steady = steady and not (repeats and device.differing(run_once(device, reference, buffers, salt=1), expected))
+    agreed = 1
+    for number in range(1 + repeats):
+        for _ in range(BUSY if number else 0):
+            device.launch(kernel, buffers)
+        found = run_once(device, kernel, buffers, 2 + number)
+        same = not device.differing(found, first)
+        agreed += same
+        if not same or number == 0:
+            report = compare_outputs(device, found, expected, arguments, seed, protocol)
+            if report.fault:
+                return replace(report, launches=2 + number, agreed=agreed, reproducible=steady)
+    report = replace(report, launches=2 + repeats, agreed=agreed, reproducible=steady)
+    if steady and repeats and agreed < report.launches:
+        fault = (
+            f"{report.launches - agreed} of {report.launches} launches of one input differ from the first bit by bit"
+        )
+        return replace(report, fault=fault)
     return report
 
 

@@ -145,6 +145,10 @@ class Device(Protocol):
         """A copy of the outputs."""
         ...
 
+    def differing(self, found: Any, expected: Any) -> int:
+        """Elements of two copies that are not the same bit by bit."""
+        ...
+
     def compare(self, found: Any, expected: Any, arguments: Sequence[Argument], block: int) -> tuple[Comparison, ...]:
         """Differences of two copies, one for each output."""
         ...

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from warpwright.lowering.compile.result import Argument, CompiledKernel
-from warpwright.lowering.measure.check import CheckReport, check, compare_outputs, run_once
+from warpwright.lowering.measure.check import REPEATS, CheckReport, check, compare_outputs, run_once
 from warpwright.lowering.measure.device import Conditions, Device, LaunchFailed, Loaded
 from warpwright.lowering.measure.protocol import Protocol
 from warpwright.lowering.measure.result import Measured, Rounds
@@ -80,9 +80,14 @@ def measure(device: Device, job: Job, protocol: Protocol) -> Measured:
         return end(reference)
     try:
         kernel = device.load(job.kernel)
-        checks = [check(device, kernel, reference, arguments, seed, protocol) for seed in protocol.seeds[:1]]
+        checks = [
+            check(device, kernel, reference, arguments, seed, protocol, repeats=REPEATS) for seed in protocol.seeds[:1]
+        ]
         if not checks[-1].fault:
-            checks += [check(device, kernel, reference, arguments, seed, protocol) for seed in protocol.seeds[1:]]
+            checks += [
+                check(device, kernel, reference, arguments, seed, protocol, repeats=REPEATS)
+                for seed in protocol.seeds[1:]
+            ]
         if _first_fault(checks) is None:
             elsewhere = _other_sizes(device, job, protocol)
             if isinstance(elsewhere, StepOutcome):

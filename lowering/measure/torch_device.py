@@ -144,6 +144,14 @@ class TorchDevice(ABC):
         written = zip(buffers.arguments, buffers.tensors, strict=True)
         return [tensor.clone() for argument, tensor in written if argument.access != "in"]
 
+    def differing(self, found: list[Any], expected: list[Any]) -> int:
+        """Elements of two copies that are not the same bit by bit: NaN is itself, and zero is not minus zero."""
+        bits = self._torch.uint8
+        pairs = [(a.contiguous().view(bits), b.contiguous().view(bits)) for a, b in zip(found, expected, strict=True)]
+        widths = [a.element_size() for a in found]
+        differences = [(a != b).view(-1, width).any(dim=1) for (a, b), width in zip(pairs, widths, strict=True)]
+        return sum(int(each.sum().item()) for each in differences)
+
     def compare(
         self, found: list[Any], expected: list[Any], arguments: Sequence[Argument], block: int
     ) -> tuple[Comparison, ...]:

@@ -112,6 +112,10 @@ class WatchedDevice:
         """As the device."""
         return self._device.outputs(buffers)
 
+    def differing(self, found: Any, expected: Any) -> int:
+        """As the device."""
+        return self._device.differing(found, expected)
+
     def compare(self, found: Any, expected: Any, arguments: Sequence[Argument], block: int) -> tuple[Comparison, ...]:
         """As the device."""
         return self._device.compare(found, expected, arguments, block)

@@ -70,6 +70,20 @@ def test_a_wrong_result_never_wins_and_is_not_timed(wrong: str) -> None:
     assert report.result("wrong").outcome.kind.fault is Fault.CANDIDATE
 
 
+def test_launches_of_one_input_that_differ_are_a_wrong_result_far_below_the_tolerance() -> None:
+    report = session({"races": {"ns": 1, "wrong": "drifts"}, "right": {"ns": 1000}})
+    assert kinds(report) == {"races": OutcomeKind.WRONG_RESULT, "right": OutcomeKind.MEASURED}
+    assert "7 of 8 launches of one input differ from the first bit by bit" in report.result("races").outcome.message
+    assert [(check.launches, check.agreed) for check in report.result("right").checks][:3] == [(8, 8)] * 3
+
+
+def test_a_kernel_whose_reference_differs_from_itself_is_told_and_not_blamed() -> None:
+    report = session({"adds": {"ns": 900, "wrong": "drifts"}, "reference": {"wrong": "drifts"}}, jobs=[job("adds")])
+    assert kinds(report) == {"adds": OutcomeKind.MEASURED}
+    check = report.result("adds").checks[0]
+    assert (check.launches, check.agreed, check.reproducible) == (8, 1, False)
+
+
 @pytest.mark.parametrize("half", ["left", "right"])
 def test_a_half_written_integer_output_is_seen_through_two_poisons(half: str) -> None:
     jobs = [job("half", dtype="int32")]

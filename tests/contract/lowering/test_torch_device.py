@@ -79,7 +79,7 @@ def test_real_objects_are_loaded_checked_and_timed(tmp_path: Path) -> None:
         Job("right", built(tmp_path, "right"), reference),
         Job("half", built(tmp_path, "half", END=str(ELEMENTS // 2)), reference),
         Job("corner", built(tmp_path, "corner", BEGIN="8"), reference),
-        Job("late", built(tmp_path, "late", LATE="9"), reference),
+        Job("late", built(tmp_path, "late", LATE="90"), reference),
         Job("refused", built(tmp_path, "refused", INIT="-1"), reference),
         Job("fails", built(tmp_path, "fails", CODE="7"), reference),
     )
