@@ -72,14 +72,14 @@ def test_a_wrong_result_never_wins_and_is_not_timed(wrong: str) -> None:
 
 def test_launches_of_one_input_that_differ_are_a_wrong_result_far_below_the_tolerance() -> None:
     report = session({"races": {"ns": 1, "wrong": "drifts"}, "right": {"ns": 1000}})
-    assert kinds(report) == {"races": OutcomeKind.WRONG_RESULT, "right": OutcomeKind.MEASURED}
+    assert kinds(report) == {"races": Outcome.WRONG_RESULT, "right": Outcome.MEASURED}
     assert "7 of 8 launches of one input differ from the first bit by bit" in report.result("races").outcome.message
     assert [(check.launches, check.agreed) for check in report.result("right").checks][:3] == [(8, 8)] * 3
 
 
 def test_a_kernel_whose_reference_differs_from_itself_is_told_and_not_blamed() -> None:
     report = session({"adds": {"ns": 900, "wrong": "drifts"}, "reference": {"wrong": "drifts"}}, jobs=[job("adds")])
-    assert kinds(report) == {"adds": OutcomeKind.MEASURED}
+    assert kinds(report) == {"adds": Outcome.MEASURED}
     check = report.result("adds").checks[0]
     assert (check.launches, check.agreed, check.reproducible) == (8, 1, False)
 
