@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, replace
 
+from warpwright.solver.device.limits import WARP_THREADS
 from warpwright.solver.domain import Candidate, CandidateKind, HardwareProfile, TargetFamily, WarpwrightError
 from warpwright.solver.forecast import chosen_schedule
 from warpwright.tuning.toolchain import KernelRead, Toolchain
@@ -11,7 +12,6 @@ __all__ = ["VERDICT", "judged"]
 VERDICT = "verifier"
 """Key in a baseline's report. ``threads`` are those of the schedule that we hold for the compiler's; where the binary has
 others, we judged another schedule than the one that ran."""
-WARP = 32
 
 
 def judged(record: Candidate, kernel: KernelRead | None, profile: HardwareProfile, toolchain: Toolchain) -> Candidate:
@@ -31,7 +31,7 @@ def judged(record: Candidate, kernel: KernelRead | None, profile: HardwareProfil
     except WarpwrightError:
         return record
     verdict: dict[str, object] = {
-        "threads": WARP * chosen[0].num_warps,
+        "threads": WARP_THREADS * chosen[0].num_warps,
         "violations": [asdict(each) for each in violations],
     }
     return replace(record, report={**record.report, VERDICT: verdict})

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from warpwright.lowering.compile.readback import ReadBack
 from warpwright.lowering.compile.result import NotHonoured, PtxasReport
 from warpwright.lowering.compile.sass import SassReport
+from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
 from warpwright.solver.domain.schedule import WarpSchedule
 
 __all__ = ["differences"]
-
-WARP_THREADS = 32
-WARPGROUP_WARPS = 4
 
 
 def differences(
@@ -69,13 +67,13 @@ def _requests(plan: WarpSchedule) -> list[int]:
         return []
     budgets: dict[int, int] = {}
     for role in plan.roles:
-        for group in range(role.warps_lo // WARPGROUP_WARPS, -(-role.warps_hi // WARPGROUP_WARPS)):
+        for group in range(role.warps_lo // WARPGROUP, -(-role.warps_hi // WARPGROUP)):
             budgets[group] = role.registers_per_thread
     smallest = min(role.registers_per_thread for role in plan.roles if role.registers_per_thread)
     requests = [role.registers_per_thread for role in plan.roles if role.registers_per_thread]
     covered = {warp for role in plan.roles for warp in range(role.warps_lo, role.warps_hi)}
-    for group in range(plan.num_warps // WARPGROUP_WARPS):
-        warps = range(group * WARPGROUP_WARPS, (group + 1) * WARPGROUP_WARPS)
+    for group in range(plan.num_warps // WARPGROUP):
+        warps = range(group * WARPGROUP, (group + 1) * WARPGROUP)
         starts = [w for w in warps if w not in covered and (w == warps[0] or w - 1 in covered)]
         budget = budgets.get(group, smallest)
         requests += [budget for _ in starts if budget]

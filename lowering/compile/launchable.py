@@ -2,6 +2,7 @@
 
 from warpwright.lowering.compile.result import Launch
 from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.device.occupancy import allocated_registers
 from warpwright.solver.domain import Outcome
 from warpwright.solver.domain.profile import HardwareProfile
 
@@ -13,8 +14,7 @@ def over_resource(launch: Launch, registers: int, profile: HardwareProfile) -> S
     shared = launch.dynamic_shared_bytes + launch.static_shared_bytes
     threads = launch.block_threads
     unit = profile.integer("registers.allocation_unit_per_warp", "registers")
-    warps = -(-threads // 32)
-    taken = warps * -(-registers * 32 // unit) * unit
+    taken = allocated_registers(threads, registers, unit)
     for name, path, unit_name, needed in (
         ("shared bytes per block", "shared.per_block", "bytes", shared),
         ("threads per block", "block.max_threads", "threads", threads),

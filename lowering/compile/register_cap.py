@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from warpwright.lowering.compile.build import Built
 from warpwright.lowering.compile.readback import ReadBack
 from warpwright.lowering.outcome import StepOutcome
+from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
+from warpwright.solver.device.registers import budgets
 from warpwright.solver.domain.schedule import WarpSchedule
 
 __all__ = ["CAPPED", "Retry", "build_with_retry", "lower_cap"]
@@ -22,7 +24,6 @@ CAPPED = "register_cap_lowered"
 UNIT = 8
 """Registers a thread: register files are given out 256 registers a warp on every architecture from sm_70 to sm_120."""
 
-WARP_THREADS, GROUP_WARPS = 32, 4
 
 _COUNT = re.compile(r"register count of '(\d+)'")
 _BOUNDS = re.compile(r"__launch_bounds__\(\d+(?:,\s*\d+)?\)")
@@ -74,11 +75,5 @@ def _holds(plan: WarpSchedule | None, found: ReadBack, cap: int, threads: int) -
         return True
     if plan is None:
         return False
-    budgets: dict[int, int] = {}
-    for role in plan.roles:
-        for group in range(role.warps_lo // GROUP_WARPS, -(-role.warps_hi // GROUP_WARPS)):
-            budgets[group] = max(budgets.get(group, 0), role.registers_per_thread)
-    groups = -(-threads // (WARP_THREADS * GROUP_WARPS))
-    smallest = min((budget for budget in budgets.values() if budget), default=0)
-    # A warpgroup without a role is given the smallest budget (see honour.py).
-    return sum(budgets.get(group, smallest) or cap for group in range(groups)) <= cap * groups
+    held = budgets(plan.roles, -(-threads // WARPGROUP_THREADS) * WARPGROUP)
+    return sum(budget or cap for budget in held) <= cap * len(held)

@@ -8,8 +8,8 @@ from typing import Any
 
 from tilelang import tvm
 
-from warpwright.lowering.frontend.costs import Work
 from warpwright.lowering.frontend.operators import SFU_RESULTS
+from warpwright.solver.device.work import Work
 
 __all__ = ["work_of"]
 

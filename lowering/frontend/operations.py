@@ -8,10 +8,10 @@ from tilelang import tvm
 from warpwright.lowering.frontend.accesses import Touch, scalars_in, touches_of, touches_of_expression
 from warpwright.lowering.frontend.arithmetic import work_of
 from warpwright.lowering.frontend.copies import classify_copy
-from warpwright.lowering.frontend.costs import Cost, CostModel, Work
 from warpwright.lowering.frontend.operators import COPIES, GEMMS
 from warpwright.lowering.frontend.statements import Leaf
 from warpwright.lowering.frontend.storage import Storages
+from warpwright.solver.device.work import Cost, CostModel, Work
 from warpwright.solver.domain import Access, GemmShape, HardwareProfile, Issue, Memory, NotApplicable, Op, OpKind
 
 __all__ = ["OperationReader"]

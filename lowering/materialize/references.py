@@ -7,11 +7,10 @@ from typing import Any
 
 from warpwright.lowering.frontend.statements import Leaf, Loop, Node
 from warpwright.lowering.frontend.walk import Kernel
+from warpwright.solver.device.limits import WARPGROUP
 from warpwright.solver.domain import ROOT, GraphError, OpRef, WarpSchedule
 
 __all__ = ["check_references"]
-
-WARPGROUP = 4
 
 
 def check_references(kernel: Kernel, buffers: dict[str, Any], schedule: WarpSchedule) -> None:

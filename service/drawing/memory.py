@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
+from warpwright.solver.device.registers import budgets
+from warpwright.solver.device.shared_memory import BARRIERS, holders, versions_of
 from warpwright.solver.domain import BufferSchedule, HardwareProfile, KernelGraph, Memory, ProfileError, WarpSchedule
 
 __all__ = ["Block", "MemoryMap", "buffer_maps", "memory_html", "register_map", "shared_map"]
-
-BARRIER_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +47,15 @@ def shared_map(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSched
         capacity = profile.integer("shared.per_block", "bytes")
     except ProfileError:
         return None
-    depth_of: dict[str, int] = {}
-    for pipeline in schedule.pipelines:
-        for name in pipeline.buffers:
-            depth_of[name] = depth_of.get(name, 1) * pipeline.depth
-    blocks = [
-        Block(_version_label(buffer.name, version, depth_of.get(buffer.name, 1)), buffer.bytes, "buffer")
-        for buffer in graph.buffers
-        if buffer.memory is Memory.SHARED
-        for version in range(depth_of.get(buffer.name, 1))
-    ]
-    barriers = sum(2 * pipeline.depth for pipeline in schedule.pipelines) * BARRIER_BYTES
-    if barriers:
-        blocks.append(Block("barriers", barriers, "barrier"))
+    versions, buffers = versions_of(schedule), {buffer.name: buffer for buffer in graph.buffers}
+    blocks: list[Block] = []
+    for who, amount in holders(graph, schedule):
+        if who in buffers:
+            size, count = buffers[who].bytes, versions.get(who, 1)
+            blocks += [Block(_version_label(who, version, count), size, "buffer") for version in range(count)]
+            blocks += [Block(f"alignment behind {who}", amount - size * count)] if amount > size * count else []
+        elif amount:
+            blocks.append(Block(who, amount, "barrier") if who == BARRIERS else Block(f"reduction of {who}", amount))
     return MemoryMap("Shared memory of one block", "bytes", capacity, tuple(blocks))
 
 
@@ -70,17 +67,17 @@ def register_map(profile: HardwareProfile, schedule: WarpSchedule) -> MemoryMap 
         capacity = profile.integer("block.max_registers", "registers")
     except ProfileError:
         return None
-    warpgroups: dict[int, tuple[str, int]] = {}
-    for role in schedule.roles:
-        for group in range(role.warps_lo // 4, -(-role.warps_hi // 4)):
-            names, registers = warpgroups.get(group, ("", 0))
-            label = f"{names}, {role.name}" if names else role.name
-            warpgroups[group] = (label, max(registers, role.registers_per_thread))
     blocks = tuple(
-        Block(f"warpgroup {group}: {names}, {registers} per thread", 128 * registers, "role")
-        for group, (names, registers) in sorted(warpgroups.items())
+        Block(f"warpgroup {group}: {_roles_in(schedule, group)}, {held} per thread", WARPGROUP_THREADS * held, "role")
+        for group, held in enumerate(budgets(schedule.roles, schedule.num_warps))
     )
     return MemoryMap("Registers of one block", "registers", capacity, blocks)
+
+
+def _roles_in(schedule: WarpSchedule, group: int) -> str:
+    first = WARPGROUP * group
+    inside = [role.name for role in schedule.roles if role.warps_lo < first + WARPGROUP and role.warps_hi > first]
+    return ", ".join(inside) or "idle"
 
 
 def memory_html(map_: MemoryMap) -> str:

@@ -36,9 +36,9 @@ from warpwright.solver.domain import (
 )
 from warpwright.solver.engines import Budget
 from warpwright.solver.forecast import simulate
-from warpwright.solver.forecast.machine import machine
-from warpwright.solver.forecast.registers import role_registers
 from warpwright.solver.warp.problem import WarpProblem, close_problem
+from warpwright.solver.warp.registers import role_registers
+from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.solve import solve
 from warpwright.solver.warp.structure import structure_of
 from warpwright.solver.warp.verify import verify
@@ -310,7 +310,7 @@ def _forecast(space: Space, structure: Structure, problem: WarpProblem, profile:
         schedule = sketch(space, structure, problem)
     except PinError:
         return None
-    if any(role.spilled for role in role_registers(space.graph, machine(profile), schedule).values()):
+    if any(role.spilled for role in role_registers(Reading(problem, schedule)).values()):
         return None
     simulation = simulate(space.graph, profile, schedule)
     return None if simulation.deadlocked else simulation.nanoseconds

@@ -5,6 +5,7 @@ runs what, and which buffers change hands, follow from the solver's own placemen
 """
 
 from warpwright.solver.candidates.structures import Space, Structure
+from warpwright.solver.device.limits import WARPGROUP
 from warpwright.solver.domain import ROOT, Pins, Pipeline, Role, WarpSchedule
 from warpwright.solver.forecast.assemble import assemble
 from warpwright.solver.warp.buffer_channels import Channel, HandOff, together
@@ -28,7 +29,7 @@ def sketch(space: Space, structure: Structure, problem: WarpProblem) -> WarpSche
         PinError: the structure asks for a store role that a pin forbids.
     """
     placed = structure_of(problem.with_pins(Pins(store_role=structure.store_role)))
-    warps = 4 * structure.warpgroups
+    warps = WARPGROUP * structure.warpgroups
     roles = [Role(CONSUMER, 0, warps, structure.consumer_registers)]
     for name in placed.roles:
         if name != CONSUMER:
@@ -48,7 +49,7 @@ def sketch(space: Space, structure: Structure, problem: WarpProblem) -> WarpSche
         homes[pipeline.name] = channels[0].scope
         if len(channels[0].hand_offs) > 1:
             values[pipeline.name] = together(channels)
-    num_warps = -(-roles[-1].warps_hi // 4) * 4
+    num_warps = -(-roles[-1].warps_hi // WARPGROUP) * WARPGROUP
     return assemble(
         space.graph, roles, placed.placement, pipelines, producers, num_warps, homes, values, wgmma=problem.device.wgmma
     )

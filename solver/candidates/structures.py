@@ -7,7 +7,9 @@ each, how deep, who stores, how registers are split, whether iterations overlap 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from warpwright.solver.device.wgmma import WARPGROUP, partition
+from warpwright.solver.device.cycles import LOADS
+from warpwright.solver.device.limits import LARGEST_DEPTH, WARPGROUP, WARPGROUP_THREADS
+from warpwright.solver.device.wgmma import partition
 from warpwright.solver.domain import (
     DepthPin,
     GemmShape,
@@ -20,11 +22,9 @@ from warpwright.solver.domain import (
     RolePin,
     ScopeKind,
 )
-from warpwright.solver.warp.plain_copies import LOADS
 
 __all__ = ["Space", "Structure", "register_splits", "space_of"]
 
-LARGEST_DEPTH = 8
 LARGEST_CONSUMER_WARPGROUPS = 4
 LOAD_WARPGROUPS = 1
 
@@ -193,7 +193,7 @@ def register_splits(profile: HardwareProfile, consumer_warpgroups: int) -> list[
     least = profile.integer("setmaxnreg.minimum", "registers")
     step = profile.integer("setmaxnreg.step", "registers")
     groups = consumer_warpgroups + LOAD_WARPGROUPS
-    pool = profile.integer("sm.registers", "registers") // 128
+    pool = profile.integer("sm.registers", "registers") // WARPGROUP_THREADS
     most = min(profile.integer("thread.max_registers", "registers") // step * step - step, 240)
     pool = min(pool, groups * (pool // groups // step * step) if groups > 2 else groups * most)
     splits = []
@@ -206,7 +206,7 @@ def register_splits(profile: HardwareProfile, consumer_warpgroups: int) -> list[
 
 def _widths(graph: KernelGraph, shapes: list[GemmShape]) -> tuple[int, ...]:
     """Consumer warpgroups that every warpgroup product can be split over, the kernel's own width first."""
-    own = max(1, graph.threads // 128)
+    own = max(1, graph.threads // WARPGROUP_THREADS)
     if not shapes:
         return (own,)
     fits = [

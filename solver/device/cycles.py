@@ -6,11 +6,24 @@ with the number of warpgroups; the latency around it does not. A role of fewer t
 the SM's four partitions.
 """
 
-from warpwright.solver.device.wgmma import WARPGROUP
-from warpwright.solver.domain.kernel import Issue, Op, OpKind, Unit
-from warpwright.solver.warp.problem import WarpProblem
+from dataclasses import replace
 
-__all__ = ["NOMINAL_TRIPS", "arrival_cycles", "skew_cycles", "stream_cycles", "unit_cycles"]
+from warpwright.solver.device.limits import WARPGROUP
+from warpwright.solver.domain.kernel import Issue, Op, OpKind, Scope, Unit
+from warpwright.solver.domain.source_order import SourceOrder
+
+__all__ = [
+    "LOADS",
+    "arrival_cycles",
+    "nominal_trips",
+    "plain_copy",
+    "result_cycles",
+    "skew_cycles",
+    "stream_cycles",
+    "unit_cycles",
+]
+
+LOADS = (OpKind.TMA_LOAD, OpKind.ASYNC_LOAD)
 
 NOMINAL_TRIPS = 16
 """Trips assumed for a loop whose count is only known at run time; it weighs loops against each other, never legality."""
@@ -18,7 +31,10 @@ NOMINAL_TRIPS = 16
 ISSUE_CYCLES = 1
 """Stream time of an asynchronous operation: it is only started. No issue cost is known from measurement, so the least."""
 
-_LOADS = (OpKind.TMA_LOAD, OpKind.ASYNC_LOAD)
+
+def nominal_trips(scope: Scope) -> int:
+    """Trips of a loop, an assumption where only the launch knows them."""
+    return NOMINAL_TRIPS if scope.trips is None else scope.trips
 
 
 def stream_cycles(op: Op, warps: int) -> int:
@@ -31,28 +47,40 @@ def stream_cycles(op: Op, warps: int) -> int:
 def result_cycles(op: Op, warps: int) -> int:
     """Issue to result of one warpgroup's share, units free."""
     longest = max((use.cycles for use in op.uses), default=0)
-    if longest == 0 or op.kind in (*_LOADS, OpKind.TMA_STORE):
+    if longest == 0 or op.kind in (*LOADS, OpKind.TMA_STORE):
         return op.latency_cycles
     share = -(-longest * WARPGROUP // warps) if warps < WARPGROUP else -(-longest // (warps // WARPGROUP))
     return share + max(op.latency_cycles - longest, 0)
 
 
-def arrival_cycles(problem: WarpProblem, op: Op, warps: int) -> int:
+def arrival_cycles(op: Op, warps: int, load_latency_percent: int) -> int:
     """Issue to the data being usable. Loads are planned with the latency they have when all SMs load at once."""
-    if op.kind in _LOADS:
-        return -(-op.latency_cycles * problem.device.load_latency_percent // 100)
+    if op.kind in LOADS:
+        return _loaded(op.latency_cycles, load_latency_percent)
     return max(result_cycles(op, warps), ISSUE_CYCLES)
 
 
-def unit_cycles(problem: WarpProblem, scope_id: str, unit: Unit) -> int:
+def plain_copy(op: Op, load_latency_percent: int) -> Op:
+    """The load as it runs outside every pipeline: blocking, by all threads, from issue to the last byte's arrival.
+
+    ``load_latency_percent`` is the load latency when all SMs load, in percent of the idle one.
+    """
+    cycles = max((use.cycles for use in op.uses), default=1)
+    uses = tuple(replace(use, unit=Unit.LSU) for use in op.uses if use.cycles == cycles)[:1]
+    latency = max(_loaded(op.latency_cycles, load_latency_percent), cycles)
+    return replace(
+        op, kind=OpKind.COPY, issue=Issue.BLOCKING, latency_cycles=latency, uses=uses, through_registers=True
+    )
+
+
+def unit_cycles(source: SourceOrder, scope_id: str, unit: Unit) -> int:
     """Cycles for which one iteration of a scope keeps a unit busy, child loops included."""
     total = 0
-    for item in problem.scopes[scope_id].items:
-        if item in problem.scopes:
-            trips = problem.scopes[item].trips
-            total += (NOMINAL_TRIPS if trips is None else trips) * unit_cycles(problem, item, unit)
+    for item in source.scopes[scope_id].items:
+        if item in source.scopes:
+            total += nominal_trips(source.scopes[item]) * unit_cycles(source, item, unit)
         else:
-            total += sum(use.cycles for use in problem.ops[item].uses if use.unit is unit)
+            total += sum(use.cycles for use in source.ops[item].uses if use.unit is unit)
     return total
 
 
@@ -67,3 +95,7 @@ def skew_cycles(ops: tuple[Op, ...], warps: int) -> int:
         return 0
     busy = sum(use.cycles for op in ops for use in op.uses if use.unit is Unit.TENSOR_CORE)
     return (groups - 1) * -(-busy // groups)
+
+
+def _loaded(cycles: int, percent: int) -> int:
+    return -(-cycles * percent // 100)

@@ -1,14 +1,24 @@
-"""What a warp schedule's families need to know of a device: whole numbers read once from the hardware profile.
+"""What a device can hold: whole numbers read once from the hardware profile, for the rules and the forecast alike.
 
 Every number is read by path and unit, so that a problem that was closed holds no profile and asks nothing later.
 """
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from warpwright.solver.domain.profile import HardwareProfile
 
-__all__ = ["DeviceFacts", "read_facts"]
+__all__ = ["LARGEST_DEPTH", "WARPGROUP", "WARPGROUP_THREADS", "WARP_THREADS", "DeviceLimits", "read_limits"]
+
+WARP_THREADS = 32
+WARPGROUP = 4
+"""Warps of a warpgroup: they start at a multiple of four, issue WGMMA together and reallocate registers together."""
+WARPGROUP_THREADS = WARPGROUP * WARP_THREADS
+
+LARGEST_DEPTH = 12
+"""Versions of a buffer that searches offer on their own; a pin may go beyond. At twelve every latency in the profiles is
+long covered."""
 
 DEFAULT_LOAD_LATENCY_FACTOR = 2.0
 """Loads are planned at this multiple of the idle TMA latency when the profile does not say otherwise.
@@ -19,9 +29,14 @@ less is 10 to 25 % slower: other SMs share L2, so a loaded load takes about twic
 """
 
 
+DEFAULT_PRODUCT_REGISTERS = 26
+"""Where the profile does not say otherwise. ptxas C7602 asks for ``N/2 + 26`` registers for one warpgroup product; bisected
+with ptxas 13.0.88, 64 and 128 accumulators a thread compile without spills at 96 and 160 registers and spill at 88 and 152."""
+
+
 @dataclass(frozen=True, slots=True)
-class DeviceFacts:
-    """Limits and latencies of one device. Registers are 32-bit and, where not said otherwise, per thread."""
+class DeviceLimits:
+    """Limits of one device. Registers are 32-bit and, where not said otherwise, per thread."""
 
     arch: str
     tma: bool
@@ -30,7 +45,12 @@ class DeviceFacts:
     setmaxnreg: bool
     block_threads: int
     block_registers: int
+    sm_registers: int
     thread_registers: int
+    register_unit_per_warp: int
+    """Registers are handed out to warps in multiples of this."""
+    product_registers: int
+    """Registers of a thread beside its live buffers at a matrix product: addresses, descriptors, loop counters."""
     setmaxnreg_minimum: int
     setmaxnreg_maximum: int
     setmaxnreg_step: int
@@ -51,16 +71,19 @@ class DeviceFacts:
     load_latency_percent: int
     """Loads are planned at this percentage of their idle latency."""
 
-    def launch_registers(self, threads: int, min_blocks: int) -> int:
-        """Registers per thread that ptxas may give at launch: ``floor(registers / (threads * blocks) / 8) * 8``.
+    def launch_registers(self, threads: int, min_blocks: int, largest_budget: int = 0) -> int:
+        """Registers per thread at launch: ``floor(registers / (threads * blocks) / 8) * 8``, at most the largest budget.
 
-        The rule of ``__launch_bounds__`` as ptxas 13.0 applies it; never above what a thread can address.
+        The rule of ``__launch_bounds__`` as ptxas 13.0.88 applies it; never above what a thread can address. 0 for
+        ``largest_budget`` means that no role reallocates registers.
         """
-        return min(self.block_registers // (threads * max(min_blocks, 1)) // 8 * 8, self.thread_registers)
+        cap = min(self.block_registers // (threads * max(min_blocks, 1)) // 8 * 8, self.thread_registers)
+        return min(cap, largest_budget) if largest_budget > 0 else cap
 
 
-def read_facts(profile: HardwareProfile) -> DeviceFacts:
-    """The facts of a CUDA profile.
+@lru_cache(maxsize=32)
+def read_limits(profile: HardwareProfile) -> DeviceLimits:
+    """The limits of a CUDA profile.
 
     Raises:
         ProfileError: a number that every CUDA schedule depends on is missing, unknown or in another unit.
@@ -75,7 +98,7 @@ def read_facts(profile: HardwareProfile) -> DeviceFacts:
     factor = DEFAULT_LOAD_LATENCY_FACTOR
     if profile.has("tma.load_latency_factor"):
         factor = profile.number("tma.load_latency_factor", "ratio")
-    return DeviceFacts(
+    return DeviceLimits(
         arch=profile.arch,
         tma=profile.flag("features.tma"),
         wgmma=profile.flag("features.wgmma"),
@@ -83,7 +106,10 @@ def read_facts(profile: HardwareProfile) -> DeviceFacts:
         setmaxnreg=profile.flag("features.setmaxnreg"),
         block_threads=profile.integer("block.max_threads", "threads"),
         block_registers=profile.integer("block.max_registers", "registers"),
+        sm_registers=profile.integer("sm.registers", "registers"),
         thread_registers=profile.integer("thread.max_registers", "registers"),
+        register_unit_per_warp=profile.integer("registers.allocation_unit_per_warp", "registers"),
+        product_registers=optional("model.base_registers", "registers", DEFAULT_PRODUCT_REGISTERS),
         setmaxnreg_minimum=optional("setmaxnreg.minimum", "registers", 0),
         setmaxnreg_maximum=optional("setmaxnreg.maximum", "registers", 0),
         setmaxnreg_step=optional("setmaxnreg.step", "registers", 8),

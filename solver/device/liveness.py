@@ -4,14 +4,17 @@ A count of all buffers would refuse good schedules: in attention the scores are 
 count cost others half their speed (literature.md 2.1). So ranges are followed through the program, across loop back edges.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from warpwright.solver.device.limits import WARP_THREADS
 from warpwright.solver.domain.kernel import Memory, Op
-from warpwright.solver.warp.buffer_channels import PRIVATE_MEMORIES
-from warpwright.solver.warp.problem import WarpProblem
+from warpwright.solver.domain.source_order import SourceOrder
 
-__all__ = ["Peak", "peak_registers"]
+__all__ = ["PRIVATE_MEMORIES", "Peak", "peak_registers"]
+
+PRIVATE_MEMORIES = frozenset({Memory.FRAGMENT, Memory.LOCAL})
+"""Memories of which each role has its own instance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +27,28 @@ class Peak:
 
 
 def peak_registers(
-    problem: WarpProblem, program: Sequence[Op], warps: int, overhead: dict[str, int], spread: frozenset[str]
+    source: SourceOrder, program: Sequence[Op], warps: int, overhead: Mapping[str, int], spread: frozenset[str]
 ) -> Peak:
     """The peak of a role's program.
 
     Args:
-        problem: The kernel.
+        source: The kernel.
         program: The role's operations in the order it runs them.
         warps: Width of the role; its threads share each buffer's registers.
         overhead: Registers that an operation needs beside live buffers, by operation id.
         spread: Loop scopes whose body runs several iterations at once (stage offsets): private storage that is touched
             inside lives through the whole loop.
     """
-    threads = 32 * warps
-    ranges = {name: _range(problem, program, name, spread) for name in _private(problem, program)}
-    sizes = {name: _per_thread(problem, name, threads) for name in ranges}
+    buffers = {buffer.name: buffer for buffer in source.graph.buffers}
+    touched = [access.buffer for op in program for access in (*op.reads, *op.writes)]
+    private = [name for name in dict.fromkeys(touched) if buffers[name].memory in PRIVATE_MEMORIES]
+    ranges = {name: _range(source, program, name, spread) for name in private}
+    sharing = {Memory.FRAGMENT: WARP_THREADS * warps, Memory.LOCAL: source.graph.threads}
+    sizes = {
+        # A share of a fragment, but the whole of a thread's own scalar.
+        name: -(-buffers[name].registers_per_block // max(sharing[buffers[name].memory], 1))
+        for name in private
+    }
     best = Peak(0, "", ())
     for position, op in enumerate(program):
         live = {name: sizes[name] for name, (first, last) in ranges.items() if first <= position <= last}
@@ -55,25 +65,13 @@ def peak_registers(
     return best
 
 
-def _per_thread(problem: WarpProblem, name: str, threads: int) -> int:
-    """Registers of a buffer in one thread: a share of a fragment, but the whole of a thread's own scalar."""
-    buffer = problem.graph.buffer(name)
-    sharing = problem.graph.threads if buffer.memory is Memory.LOCAL else threads
-    return -(-buffer.registers_per_block // max(sharing, 1))
-
-
-def _private(problem: WarpProblem, program: Sequence[Op]) -> list[str]:
-    touched = [access.buffer for op in program for access in (*op.reads, *op.writes)]
-    return [name for name in dict.fromkeys(touched) if problem.graph.buffer(name).memory in PRIVATE_MEMORIES]
-
-
-def _range(problem: WarpProblem, program: Sequence[Op], buffer: str, spread: frozenset[str]) -> tuple[int, int]:
+def _range(source: SourceOrder, program: Sequence[Op], buffer: str, spread: frozenset[str]) -> tuple[int, int]:
     places = [n for n, op in enumerate(program) if buffer in {a.buffer for a in (*op.reads, *op.writes)}]
     first, last = places[0], places[-1]
-    paths = [problem.source.path_to(program[n].scope) for n in places]
+    paths = [source.path_to(program[n].scope) for n in places]
     for scope in dict.fromkeys(scope for path in paths for scope in path[1:]):
-        extent = [n for n, op in enumerate(program) if scope in problem.source.path_to(op.scope)]
+        extent = [n for n, op in enumerate(program) if scope in source.path_to(op.scope)]
         outside = any(scope not in path for path in paths)
-        if outside or scope in spread or problem.source.loop_carried(buffer, scope):
+        if outside or scope in spread or source.loop_carried(buffer, scope):
             first, last = min(first, extent[0]), max(last, extent[-1])
     return first, last

@@ -2,48 +2,41 @@
 
 from dataclasses import dataclass
 
-from warpwright.solver.domain import KernelGraph, Memory, WarpSchedule
-from warpwright.solver.forecast.machine import Machine
+from warpwright.solver.device.limits import WARP_THREADS, DeviceLimits
 
-__all__ = ["Footprint", "blocks_per_sm", "shared_bytes"]
-
-ALIGNMENT = 1024
-"""TileLang aligns TMA and WGMMA buffers to 1 KiB (0.1.15 wheel, src/transform/merge_shared_memory_allocations.cc:402-409)."""
-BARRIER_BYTES = 8
+__all__ = ["Footprint", "allocated_registers", "blocks_by_resource", "blocks_per_sm"]
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What one block takes of an SM."""
+    """What one block takes of an SM. Registers are those of a thread at launch, shared memory without the driver's reserve."""
 
     threads: int
     registers_per_thread: int
     shared_bytes: int
 
 
-def shared_bytes(graph: KernelGraph, schedule: WarpSchedule) -> int:
-    """Shared memory of a block under a schedule: every version of every buffer, and the barriers."""
-    versions: dict[str, int] = {}
-    for pipeline in schedule.pipelines:
-        for name in pipeline.buffers:
-            versions[name] = versions.get(name, 1) * pipeline.depth
-    total = 0
-    for buffer in graph.buffers:
-        if buffer.memory is Memory.SHARED:
-            aligned = -(-buffer.bytes // ALIGNMENT) * ALIGNMENT
-            total += aligned * versions.get(buffer.name, 1)
-    return total + sum(2 * BARRIER_BYTES * pipeline.depth for pipeline in schedule.pipelines)
+def allocated_registers(threads: int, registers_per_thread: int, unit_per_warp: int) -> int:
+    """Registers that the hardware hands out to a block: whole units for each of its warps."""
+    warps = max(-(-threads // WARP_THREADS), 1)
+    return -(-registers_per_thread * WARP_THREADS // unit_per_warp) * unit_per_warp * warps
 
 
-def blocks_per_sm(machine: Machine, footprint: Footprint) -> int:
+def blocks_by_resource(limits: DeviceLimits, footprint: Footprint) -> dict[str, int]:
+    """Blocks that an SM holds at once by each resource alone."""
+    warps = max(-(-footprint.threads // WARP_THREADS), 1)
+    unit = limits.register_unit_per_warp
+    registers_a_block = allocated_registers(footprint.threads, footprint.registers_per_thread, unit)
+    return {
+        "shared memory": limits.shared_bytes_per_sm // max(footprint.shared_bytes + limits.shared_bytes_reserved, 1),
+        "registers": limits.sm_registers // registers_a_block if registers_a_block else limits.sm_blocks,
+        "warps": limits.sm_warps // warps,
+        "block slots": limits.sm_blocks,
+    }
+
+
+def blocks_per_sm(limits: DeviceLimits, footprint: Footprint) -> int:
     """Blocks that an SM holds at once; 0 when not even one fits."""
-    warps = -(-footprint.threads // 32)
-    unit = machine.register_unit_per_warp
-    registers_per_warp = -(-footprint.registers_per_thread * 32 // unit) * unit
-    by_registers = (
-        machine.registers_per_sm // (registers_per_warp * warps) if registers_per_warp else machine.max_blocks
-    )
-    by_shared = machine.shared_per_sm // (footprint.shared_bytes + machine.shared_reserved)
-    if footprint.shared_bytes > machine.shared_per_block:
+    if footprint.shared_bytes > limits.shared_bytes_per_block:
         return 0
-    return max(0, min(machine.max_blocks, machine.max_warps // warps, by_registers, by_shared))
+    return max(0, min(blocks_by_resource(limits, footprint).values()))

@@ -1,4 +1,4 @@
-"""What one operation costs one of the instruction streams that share it: jobs for the event core.
+"""What one operation costs one of the instruction streams that share it, by unit: what a forecast plays.
 
 Matrix products: an instruction of a warpgroup multiplies 64 rows; its B operand, and its A operand unless that is in
 registers, come out of shared memory anew for every instruction, so the tile shape decides whether the tensor core or
@@ -7,41 +7,60 @@ shared memory is the limit. How the warpgroups split a tile is TileLang's own ru
 
 from dataclasses import dataclass, field
 
-from warpwright.solver.device.wgmma import WARPGROUP, Partition, partition
-from warpwright.solver.domain import GemmShape, Issue, KernelGraph, Memory, Op, OpKind, Unit
-from warpwright.solver.forecast.events import Job
-from warpwright.solver.forecast.machine import Machine
+from warpwright.solver.device.element_types import element_bits
+from warpwright.solver.device.limits import WARPGROUP
+from warpwright.solver.device.machine import Machine
+from warpwright.solver.device.wgmma import INSTRUCTION_ROWS, Partition, padded_macs, partition
+from warpwright.solver.domain.kernel import GemmShape, Issue, KernelGraph, Memory, Op, OpKind, Unit
 
-__all__ = ["LOAD_QUEUE", "TENSOR_QUEUE", "Costs", "element_bytes"]
+__all__ = ["LOAD_QUEUE", "TENSOR_QUEUE", "OperationCost", "OperationCosts"]
 
-INSTRUCTION_ROWS = 64
 LOAD_QUEUE, TENSOR_QUEUE = "tma", "tensor_core"
 INSTRUCTION_BYTES_DEEP = 32
 """A warpgroup instruction is 32 bytes deep in K: 16 half-precision or 32 eight-bit elements."""
 
 
-def element_bytes(dtype: str) -> float:
-    """Bytes of one element of a TileLang dtype name."""
-    digits = "".join(ch if ch.isdigit() else " " for ch in dtype).split()
-    return int(digits[0]) / 8 if digits else 1.0
+@dataclass(frozen=True, slots=True, eq=False)
+class OperationCost:
+    """Work of one instruction of one stream: ``demands`` in unit-cycles by unit name, at least ``floor`` cycles, then ``tail``.
+
+    ``tail`` are cycles that occupy no unit: pipeline drain or latency. Costs of one ``queue`` are met one at a time, first in,
+    first out; ``lead`` is the latency before it enters its queue (a load's data begins to flow) and overlaps with others'.
+    """
+
+    label: str
+    demands: tuple[tuple[str, float], ...]
+    floor: float = 0.0
+    tail: float = 0.0
+    lead: float = 0.0
+    queue: str = ""
+    alone: float = field(init=False)
+    """Cycles that it takes when nothing else runs, without lead and tail."""
+    rates: tuple[tuple[str, float], ...] = field(init=False)
+    """Share of each unit that it takes when it runs as fast as alone."""
+
+    def __post_init__(self) -> None:
+        alone = max([self.floor, *(amount for _, amount in self.demands)])
+        object.__setattr__(self, "alone", alone)
+        object.__setattr__(self, "rates", tuple((u, a / alone) for u, a in self.demands if a > 0 and alone > 0))
 
 
 @dataclass(slots=True)
-class Costs:
-    """Jobs of the operations of one kernel on one machine. Amounts are cycles of a unit, per stream.
+class OperationCosts:
+    """Costs of the operations of one kernel on one machine. Amounts are cycles of a unit, per stream.
 
-    Equal requests get the same job object, which the event core's cache of shares counts on.
+    Equal requests get the same object, which the event core's cache of shares counts on.
     """
 
     graph: KernelGraph
     machine: Machine
-    _jobs: dict[tuple[str, int, int, float, int], Job] = field(default_factory=dict)
+    _costs: dict[tuple[str, int, int, float, int], OperationCost] = field(default_factory=dict)
     _memory: dict[str, Memory] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._memory = {buffer.name: buffer.memory for buffer in self.graph.buffers}
 
-    def gemm(self, op: Op, shape: GemmShape, streams: int, warps: int, spilled: int) -> Job:
+    def gemm(self, op: Op, shape: GemmShape, streams: int, warps: int, spilled: int) -> OperationCost:
         """One warpgroup's part of a matrix product, as wgmma (or the same traffic by mma.sync on older parts).
 
         With ``spilled`` registers ptxas serialises the instructions and moves the accumulators through local memory.
@@ -50,8 +69,8 @@ class Costs:
         split = partition(shape, warps) or Partition(max(warps, WARPGROUP), 1)
         rows = shape.m * WARPGROUP / split.rows
         columns = shape.n / split.columns
-        width = element_bytes(shape.a_dtype)
-        tensor = shape.m * shape.n * shape.k / machine.tensor_rate(shape.a_dtype) / streams
+        width = element_bits(shape.a_dtype) / 8
+        tensor = padded_macs(shape.m, shape.n, shape.k) / machine.tensor_rate(shape.a_dtype) / streams
         row_blocks = max(1.0, rows / INSTRUCTION_ROWS)
         operand_a = rows * shape.k * width if shape.a_memory is not Memory.FRAGMENT else 0.0
         operand_b = row_blocks * columns * shape.k * width
@@ -60,9 +79,9 @@ class Costs:
         if spilled:
             floor += instructions * machine.serial_latency + spilled * machine.spill_cycles
         demands = (("tensor_core", tensor), ("shared", (operand_a + operand_b) / machine.shared_bytes))
-        return Job(op.id, demands, floor=floor, tail=machine.gemm_overhead, queue=TENSOR_QUEUE)
+        return OperationCost(op.id, demands, floor=floor, tail=machine.gemm_overhead, queue=TENSOR_QUEUE)
 
-    def load(self, op: Op, miss: float) -> Job:
+    def load(self, op: Op, miss: float) -> OperationCost:
         """A bulk load: latency first, then bytes through L2 (``miss`` of them from memory) into shared memory."""
         machine = self.machine
         moved = float(sum(access.bytes for access in op.writes))
@@ -71,9 +90,9 @@ class Costs:
             ("memory", miss * moved / machine.memory_bytes),
             ("shared", moved / machine.shared_bytes),
         )
-        return Job(f"tma {op.id}", demands, lead=machine.load_latency, queue=LOAD_QUEUE)
+        return OperationCost(f"tma {op.id}", demands, lead=machine.load_latency, queue=LOAD_QUEUE)
 
-    def store(self, op: Op, streams: int) -> Job:
+    def store(self, op: Op, streams: int) -> OperationCost:
         """A store to global memory with its wait: out of shared memory into L2 and on to memory."""
         machine = self.machine
         moved = float(sum(access.bytes for access in op.writes)) / streams
@@ -82,9 +101,9 @@ class Costs:
             ("memory", moved / machine.memory_bytes),
             ("shared", moved / machine.shared_bytes),
         )
-        return Job(op.id, demands, tail=machine.store_latency)
+        return OperationCost(op.id, demands, tail=machine.store_latency)
 
-    def thread_copy(self, op: Op, streams: int, miss: float) -> Job:
+    def thread_copy(self, op: Op, streams: int, miss: float) -> OperationCost:
         """Global to shared memory by the threads themselves: they issue for as long as the data path is busy."""
         machine = self.machine
         moved = float(sum(access.bytes for access in op.writes)) / streams
@@ -94,9 +113,9 @@ class Costs:
             ("memory", miss * moved / machine.memory_bytes),
             ("shared", moved / machine.shared_bytes),
         )
-        return Job(op.id, demands)
+        return OperationCost(op.id, demands)
 
-    def threads(self, op: Op, streams: int) -> Job:
+    def threads(self, op: Op, streams: int) -> OperationCost:
         """Arithmetic on fragments, fills, reductions, register to shared copies: ALU, SFU and shared memory.
 
         One warpgroup alone keeps only a share of ALU and SFU busy (dependent instructions), hence the floor.
@@ -115,30 +134,30 @@ class Costs:
             ("shared", moved / machine.shared_bytes / streams),
         ]
         longest = max(amount for _, amount in demands)
-        return Job(op.id, tuple((u, a) for u, a in demands if a > 0), floor=longest / machine.stream_ratio)
+        return OperationCost(op.id, tuple((u, a) for u, a in demands if a > 0), floor=longest / machine.stream_ratio)
 
-    def arrival(self, cycles: float) -> Job:
+    def arrival(self, cycles: float) -> OperationCost:
         """Arrivals of a stream's threads at an mbarrier: cycles of shared memory."""
         key = ("arrive", 0, 0, cycles, 0)
-        if key not in self._jobs:
-            self._jobs[key] = Job("arrive", (("shared", cycles),))
-        return self._jobs[key]
+        if key not in self._costs:
+            self._costs[key] = OperationCost("arrive", (("shared", cycles),))
+        return self._costs[key]
 
-    def fence(self) -> Job:
+    def fence(self) -> OperationCost:
         """A fence between the proxies: the stream waits until its reads of shared memory have been performed."""
         key = ("fence", 0, 0, 0.0, 0)
-        if key not in self._jobs:
-            self._jobs[key] = Job("fence", (), floor=self.machine.fence_cycles)
-        return self._jobs[key]
+        if key not in self._costs:
+            self._costs[key] = OperationCost("fence", (), floor=self.machine.limits.proxy_fence_cycles)
+        return self._costs[key]
 
-    def of(self, op: Op, streams: int, warps: int, miss: float, spilled: int) -> Job:
-        """The job of any operation for one of ``streams`` equal streams."""
+    def of(self, op: Op, streams: int, warps: int, miss: float, spilled: int) -> OperationCost:
+        """The cost of any operation for one of ``streams`` equal streams."""
         key = (op.id, streams, warps, miss, spilled)
-        if key not in self._jobs:
-            self._jobs[key] = self._job(op, streams, warps, miss, spilled)
-        return self._jobs[key]
+        if key not in self._costs:
+            self._costs[key] = self._cost(op, streams, warps, miss, spilled)
+        return self._costs[key]
 
-    def _job(self, op: Op, streams: int, warps: int, miss: float, spilled: int) -> Job:
+    def _cost(self, op: Op, streams: int, warps: int, miss: float, spilled: int) -> OperationCost:
         if op.gemm is not None:
             return self.gemm(op, op.gemm, streams, warps, spilled)
         if op.kind is OpKind.TMA_LOAD:

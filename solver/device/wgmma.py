@@ -6,16 +6,18 @@ Source: TileLang 0.1.15 wheel, ``src/cuda/op/gemm.cc:34-97`` (eligibility) and `
 from dataclasses import dataclass
 from functools import cache
 
+from warpwright.solver.device.limits import DEFAULT_PRODUCT_REGISTERS, WARPGROUP
 from warpwright.solver.domain.kernel import GemmShape, Memory
 
-__all__ = ["WARPGROUP", "Partition", "instruction_registers", "is_wgmma", "partition"]
+__all__ = ["INSTRUCTION_ROWS", "Partition", "instruction_registers", "is_wgmma", "padded_macs", "partition"]
 
-WARPGROUP = 4
-"""Warps of a warpgroup."""
 ROWS_PER_WARP = 16
-COLUMNS_PER_STEP = 8
+INSTRUCTION_ROWS = WARPGROUP * ROWS_PER_WARP
+"""Rows of one warpgroup matrix instruction: a tile's rows are padded to them (PTX ISA, wgmma.mma_async)."""
+INSTRUCTION_COLUMNS = 8
+"""Granularity of the instruction's columns."""
 LARGEST_INSTRUCTION_COLUMNS = 256
-INSTRUCTION_OVERHEAD_REGISTERS = 26
+INSTRUCTION_OVERHEAD_REGISTERS = DEFAULT_PRODUCT_REGISTERS
 """ptxas C7602 asks for ``N/2 + 26`` registers at launch: measured 154 for N = 256 and 90 for N = 128 (ptxas 13.0.88)."""
 
 _K_STEP = {"float16": 16, "bfloat16": 16, "int8": 32, "uint8": 32, "tfloat32": 8}
@@ -40,7 +42,7 @@ def is_wgmma(shape: GemmShape) -> bool:
     step = _K_STEP_FLOAT8 if shape.a_dtype.startswith("float8") else _K_STEP.get(shape.a_dtype)
     if step is None or shape.c_memory is Memory.TENSOR or shape.b_memory is not Memory.SHARED:
         return False
-    if shape.m < WARPGROUP * ROWS_PER_WARP or shape.k % step:
+    if shape.m < INSTRUCTION_ROWS or shape.k % step:
         return False
     return shape.a_dtype in _HALVES or (not shape.transpose_a and shape.transpose_b)
 
@@ -52,19 +54,26 @@ def partition(shape: GemmShape, warps: int) -> Partition | None:
     Rows come in multiples of a warpgroup; a warp owns a multiple of 16 rows and 8 columns.
     """
     m, n = shape.m, shape.n
-    if warps <= 0 or warps % WARPGROUP or m % ROWS_PER_WARP or n % COLUMNS_PER_STEP:
+    if warps <= 0 or warps % WARPGROUP or m % ROWS_PER_WARP or n % INSTRUCTION_COLUMNS:
         return None
     legal = [
         Partition(rows, warps // rows)
         for rows in range(WARPGROUP, warps + 1, WARPGROUP)
-        if warps % rows == 0 and m % (rows * ROWS_PER_WARP) == 0 and n % (warps // rows * COLUMNS_PER_STEP) == 0
+        if warps % rows == 0 and m % (rows * ROWS_PER_WARP) == 0 and n % (warps // rows * INSTRUCTION_COLUMNS) == 0
     ]
     policy = shape.warp_policy.replace("_", "").lower()
     if not legal or policy == "fullrow":
         return legal[-1] if legal else None
     if policy == "fullcol":
         return legal[0]
-    return min(legal, key=lambda p: abs((m / (p.rows * ROWS_PER_WARP)) / (n / (p.columns * COLUMNS_PER_STEP)) - m / n))
+    return min(
+        legal, key=lambda p: abs((m / (p.rows * ROWS_PER_WARP)) / (n / (p.columns * INSTRUCTION_COLUMNS)) - m / n)
+    )
+
+
+def padded_macs(m: int, n: int, k: int) -> int:
+    """Multiply-adds that a tile product takes: its rows and columns are padded to the instruction's."""
+    return -(-m // INSTRUCTION_ROWS) * INSTRUCTION_ROWS * -(-n // INSTRUCTION_COLUMNS) * INSTRUCTION_COLUMNS * k
 
 
 def instruction_registers(shape: GemmShape, warps: int) -> int:

@@ -1,4 +1,6 @@
-"""What operations cost, in cycles of one SM. The one place where work becomes time; every rate comes from the profile.
+"""What a statement's work costs, in cycles of one SM with its units free: what a frontend writes into the kernel graph.
+
+Every rate comes from the profile.
 
 A cost is for the whole block's work. ``uses`` says how long each unit is busy, ``latency`` how long until the result can be
 used when all units are free. Pure Python.
@@ -7,23 +9,12 @@ used when all units are free. Pure Python.
 from dataclasses import dataclass
 from math import ceil
 
-from warpwright.solver.domain import HardwareProfile, Unit, UnitUse
+from warpwright.solver.device.element_types import tensor_rate_name
+from warpwright.solver.device.wgmma import padded_macs
+from warpwright.solver.domain.kernel import Unit, UnitUse
+from warpwright.solver.domain.profile import HardwareProfile
 
 __all__ = ["Cost", "CostModel", "Work"]
-
-WGMMA_ROWS = 64
-"""Rows of one warpgroup matrix instruction: a tile's rows are padded to them (PTX ISA, wgmma.mma_async)."""
-MMA_COLUMNS = 8
-"""Granularity of the instruction's columns."""
-TENSOR_RATES = {
-    "bfloat16": "bf16",
-    "float16": "fp16",
-    "float32": "tf32",
-    "int8": "int8",
-    "uint8": "int8",
-    "float64": "fp64",
-}
-"""Operand type -> name of its rate in the profile; types starting with ``float8``, ``float4`` are fp8 and fp4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +50,7 @@ class CostModel:
 
     def gemm(self, m: int, n: int, k: int, dtype: str) -> Cost:
         """A tile product: padded multiply-adds over the tensor core's rate, plus the instruction's own latency."""
-        macs = _round_up(m, WGMMA_ROWS) * _round_up(n, MMA_COLUMNS) * k
-        cycles = self._cycles(macs, self._tensor_rate(dtype))
+        cycles = self._cycles(padded_macs(m, n, k), self._tensor_rate(dtype))
         latency = self._optional("wgmma.latency" if self._profile.flag("features.wgmma") else "tcgen05.latency")
         return Cost(cycles + latency, _uses((Unit.TENSOR_CORE, cycles)))
 
@@ -92,8 +82,7 @@ class CostModel:
         return Cost(latency, _uses((Unit.ALU, alu), (Unit.SFU, sfu), (Unit.LSU, moved)))
 
     def _tensor_rate(self, dtype: str) -> float:
-        name = TENSOR_RATES.get(dtype) or ("fp8" if dtype.startswith("float8") else "fp4")
-        return self._profile.number(f"tensor_core.{name}_macs_per_cycle", "MACs/cycle")
+        return self._profile.number(f"tensor_core.{tensor_rate_name(dtype)}_macs_per_cycle", "MACs/cycle")
 
     def _optional(self, path: str) -> int:
         return self._profile.integer(path, "cycles") if self._profile.has(path) else 0
@@ -105,7 +94,3 @@ class CostModel:
 
 def _uses(*pairs: tuple[Unit, int]) -> tuple[UnitUse, ...]:
     return tuple(UnitUse(unit, cycles) for unit, cycles in pairs if cycles)
-
-
-def _round_up(value: int, step: int) -> int:
-    return -(-value // step) * step

@@ -7,13 +7,14 @@ pin, and last a smaller tile or a buffer less, which only the kernel's author ca
 from collections.abc import Iterator
 from dataclasses import replace
 
+from warpwright.solver.device.limits import WARPGROUP_THREADS
+from warpwright.solver.device.shared_memory import area_bytes, shared_buffers
 from warpwright.solver.domain.explanation import Relaxation
 from warpwright.solver.domain.kernel import Buffer
 from warpwright.solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin, StagePin
 from warpwright.solver.engines import Budget, EngineStatus
 from warpwright.solver.engines import engine as engine_named
 from warpwright.solver.explain.question import Question
-from warpwright.solver.warp.families.shared_memory import aligned_bytes, shared_buffers
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.solve import build_model, starting_point
 from warpwright.solver.warp.structure import structure_of
@@ -140,7 +141,7 @@ def _other_groupings(problem: WarpProblem, question: Question) -> Iterator[Attem
 
 def _other_widths(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
     own = question.pins.consumer_warpgroups or problem.pins.consumer_warpgroups
-    start = own or max(problem.graph.threads // 128, 1)
+    start = own or max(problem.graph.threads // WARPGROUP_THREADS, 1)
     if own is None:
         return  # the search was free to take any width already
     bare = replace(problem, pins=replace(problem.pins, consumer_warpgroups=None))
@@ -190,7 +191,7 @@ def _without_one(pins: Pins) -> Iterator[tuple[str, Pins]]:
 def _smaller_tiles(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
     """Half the bytes of every buffer that is refilled in a loop: what a K step half as long does."""
     ring = {channel.buffer for channel in structure_of(problem).channels if channel.scope != "tl.ws_scope_root"}
-    halved = {buffer.name: replace(buffer, bytes=-(-buffer.bytes // 2)) for buffer in shared_buffers(problem)}
+    halved = {buffer.name: replace(buffer, bytes=-(-buffer.bytes // 2)) for buffer in shared_buffers(problem.graph)}
     if not ring & halved.keys():
         return
     sizes = ", ".join(f"{name} {halved[name].bytes:,} bytes" for name in halved if name in ring)
@@ -201,9 +202,9 @@ def _smaller_tiles(problem: WarpProblem, question: Question) -> Iterator[Attempt
 def _fewer_buffers(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
     """One shared buffer that is not refilled in a loop left out, the smallest that helps."""
     ring = {channel.buffer for channel in structure_of(problem).channels if channel.scope != "tl.ws_scope_root"}
-    for buffer in sorted(shared_buffers(problem), key=aligned_bytes):
+    for buffer in sorted(shared_buffers(problem.graph), key=lambda buffer: buffer.bytes):
         if buffer.name not in ring:
-            text = f"without {buffer.name} ({aligned_bytes(buffer):,} bytes) in shared memory"
+            text = f"without {buffer.name} ({area_bytes(problem.graph, buffer.bytes):,} bytes) in shared memory"
             changed = _with_buffers(problem, {buffer.name: replace(buffer, bytes=0)})
             yield Relaxation(text), _asked(changed, question.pins), question.intervals
 
@@ -218,7 +219,7 @@ def _smaller_accumulators(problem: WarpProblem, question: Question) -> Iterator[
                 registers_per_block=-(-buffer.registers_per_block // part),
             )
             for buffer in problem.graph.buffers
-            if buffer.private or buffer in shared_buffers(problem)
+            if buffer.private or buffer in shared_buffers(problem.graph)
         }
         changed = _with_buffers(problem, smaller)
         yield Relaxation(f"with {name} the block tile"), _asked(changed, question.pins), question.intervals

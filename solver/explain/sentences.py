@@ -1,9 +1,12 @@
 """Sentences for the two reasons that users meet most: memory does not hold the versions, versions do not hide the latency."""
 
+from collections.abc import Sequence
+
+from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
+from warpwright.solver.device.shared_memory import area_bytes, shared_buffers, static_bytes
 from warpwright.solver.domain.kernel import ROOT
 from warpwright.solver.explain.question import Question
 from warpwright.solver.warp.families.pipeline_depth import life_cycles
-from warpwright.solver.warp.families.shared_memory import BARRIER_BYTES, aligned_bytes, shared_buffers, static_bytes
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.structure import structure_of
 
@@ -17,20 +20,21 @@ def kib(amount: int) -> str:
 
 def memory_sentence(problem: WarpProblem, question: Question) -> str:
     """What the versions take, what else is there, and how many versions the block's memory holds."""
-    sizes = {buffer.name: aligned_bytes(buffer) for buffer in shared_buffers(problem)}
+    graph, limit = problem.graph, problem.device.shared_bytes_per_block
+    sizes = {buffer.name: buffer.bytes for buffer in shared_buffers(graph)}
     depths = {pin.buffer: pin.depth for pin in problem.pins.depths if pin.buffer in sizes}
-    limit = problem.device.shared_bytes_per_block
-    pairs = sum(depths.get(channel.buffer, 1) for channel in structure_of(problem).channels)
-    static = static_bytes(BARRIER_BYTES * pairs)
+    static = static_bytes(depths.get(channel.buffer, 1) for channel in structure_of(problem).channels)
     asked = [buffer for buffer in dict.fromkeys(pin.buffer for pin in question.pins.depths) if buffer in sizes]
-    total = sum(size * depths.get(name, 1) for name, size in sizes.items()) + static
-    rest = [f"{name} {kib(size * depths.get(name, 1))}" for name, size in sizes.items() if name not in asked]
+    areas = {name: area_bytes(graph, size, depths.get(name, 1)) for name, size in sizes.items()}
+    total = sum(areas.values()) + static
+    rest = [f"{name} {kib(area)}" for name, area in areas.items() if name not in asked]
     rest.append(f"barriers {kib(static)}")
     if not asked:
         return f"one version of each buffer takes {kib(total)} ({', '.join(rest)}); a block has {kib(limit)}"
     group = sum(sizes[name] for name in asked)
     depth = max(depths[name] for name in asked)
-    fits = max((limit - (total - group * depth)) // group, 0)
+    others = total - sum(areas[name] for name in asked)
+    fits = max(n for n in range(depth + 1) if n == 0 or others + _areas(problem, asked, n) <= limit)
     return (
         f"{' and '.join(asked)} at depth {depth} take {depth} x {kib(group)} = {kib(group * depth)}, with "
         f"{', '.join(rest)} that is {kib(total)}; a block has {kib(limit)}, which hold depth {fits} "
@@ -38,10 +42,14 @@ def memory_sentence(problem: WarpProblem, question: Question) -> str:
     )
 
 
+def _areas(problem: WarpProblem, buffers: Sequence[str], versions: int) -> int:
+    return sum(area_bytes(problem.graph, problem.graph.buffer(name).bytes, versions) for name in buffers)
+
+
 def ring_sentence(problem: WarpProblem, question: Question) -> str:
     """Depth that each asked interval needs of each channel, and what memory holds."""
-    sizes = {buffer.name: aligned_bytes(buffer) for buffer in shared_buffers(problem)}
-    warps = max(problem.graph.threads // 32, 4)
+    sizes = {buffer.name: buffer.bytes for buffer in shared_buffers(problem.graph)}
+    warps = max(problem.graph.threads // WARP_THREADS, WARPGROUP)
     needed: dict[str, int] = {}
     texts = []
     for scope, cycles in question.intervals:
@@ -56,8 +64,8 @@ def ring_sentence(problem: WarpProblem, question: Question) -> str:
             )
     if not needed:
         return "no order of the streams is short enough"
-    total = sum(size * needed.get(name, 1) for name, size in sizes.items())
-    total += static_bytes(BARRIER_BYTES * sum(needed.values()))
+    total = sum(_areas(problem, [name], needed.get(name, 1)) for name in sizes)
+    total += static_bytes(needed.values())
     rest = [f"{name} {kib(size)}" for name, size in sizes.items() if name not in needed]
     others = f" with {', '.join(rest)}" if rest else ""
     limit = kib(problem.device.shared_bytes_per_block)

@@ -8,6 +8,9 @@ a buffer, registers from a guess of the blocks on an SM).
 
 from math import prod
 
+from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
+from warpwright.solver.device.machine import Machine, machine
+from warpwright.solver.device.operation_costs import OperationCosts
 from warpwright.solver.domain import (
     ROOT,
     BaselineKind,
@@ -22,9 +25,7 @@ from warpwright.solver.domain import (
 )
 from warpwright.solver.forecast import unspecialised
 from warpwright.solver.forecast.assemble import assemble
-from warpwright.solver.forecast.costs import Costs
 from warpwright.solver.forecast.loops import loops_of
-from warpwright.solver.forecast.machine import Machine, machine
 from warpwright.solver.forecast.result import Simulation
 from warpwright.solver.forecast.simulator import Block, iterations, play, simulate
 
@@ -64,7 +65,7 @@ def forecast_baseline(graph: KernelGraph, profile: HardwareProfile, kind: Baseli
     ahead = max(versions.values(), default=1)
     loops = loops_of(graph, device.sms, iterations(ahead))
     registers = unspecialised.registers_of(graph, device)
-    costs = Costs(graph, device)
+    costs = OperationCosts(graph, device)
     return play(
         Block(
             graph,
@@ -72,7 +73,7 @@ def forecast_baseline(graph: KernelGraph, profile: HardwareProfile, kind: Baseli
             unspecialised.footprint_of(graph, device, versions),
             lambda miss, index: unspecialised.streams_of(graph, costs, loops, versions, miss, registers.spilled, index),
             ahead,
-            registers.spilled,
+            {"worker": registers},
         ),
         device,
     )
@@ -124,8 +125,8 @@ def _with_binds(graph: KernelGraph, placement: dict[str, tuple[str, ...]]) -> di
 
 
 def _default(graph: KernelGraph, *, wgmma: bool) -> WarpSchedule:
-    consumers = graph.threads // 32
-    registers = DEFAULT_CONSUMER_REGISTERS.get(consumers // 4, 0)
+    consumers = graph.threads // WARP_THREADS
+    registers = DEFAULT_CONSUMER_REGISTERS.get(consumers // WARPGROUP, 0)
     roles = [
         Role("load", 0, 4, LOAD_REGISTERS if registers else 0),
         Role("consumer", 4, 4 + consumers, registers),
@@ -150,20 +151,20 @@ def _default(graph: KernelGraph, *, wgmma: bool) -> WarpSchedule:
 
 
 def _role_based(graph: KernelGraph, device: Machine, *, wgmma: bool) -> WarpSchedule:
-    consumers = graph.threads // 32
+    consumers = graph.threads // WARP_THREADS
     stores = any(op.kind is OpKind.TMA_STORE for op in graph.ops)
     names = ["consumer", "load", *(["store"] if stores else [])]
-    num_warps = -(-(consumers + len(names) - 1) // 4) * 4
+    num_warps = -(-(consumers + len(names) - 1) // WARPGROUP) * WARPGROUP
     versions = _versions(graph)
     shared = sum(
         b.bytes * versions.get(b.name, 1) for b in graph.buffers if b.memory is Memory.SHARED and prod(b.shape) > 0
     )
-    threads = 32 * num_warps
-    guess = max(1, min(4, 2048 // threads, device.shared_per_sm // max(1, shared)))
+    threads = WARP_THREADS * num_warps
+    guess = max(1, min(4, 2048 // threads, device.limits.shared_bytes_per_sm // max(1, shared)))
     if graph.min_blocks_per_sm > 1:
         guess = graph.min_blocks_per_sm
-    average = device.registers_per_sm // (guess * threads) // 8 * 8
-    warpgroups, workers = num_warps // 4, consumers // 4
+    average = device.limits.sm_registers // (guess * threads) // 8 * 8
+    warpgroups, workers = num_warps // WARPGROUP, consumers // WARPGROUP
     budget = (warpgroups * average - (warpgroups - workers) * LOAD_REGISTERS) // max(1, workers) // 8 * 8
     if budget < max(average, LOAD_REGISTERS) or budget > 256:
         budget = 0

@@ -9,34 +9,11 @@ import heapq
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
-__all__ = ["Arrive", "Async", "Barrier", "Commit", "Drain", "Engine", "Job", "Mark", "Run", "Stream", "Sync", "Wait"]
+from warpwright.solver.device.operation_costs import OperationCost
+
+__all__ = ["Arrive", "Async", "Barrier", "Commit", "Drain", "Engine", "Mark", "Run", "Stream", "Sync", "Wait"]
 
 EPSILON = 1e-6
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Job:
-    """Work of one instruction: ``demands`` in unit-cycles by unit name, at least ``floor`` cycles, then ``tail`` cycles.
-
-    ``tail`` occupies no unit: pipeline drain or latency. Jobs of one ``queue`` pass one at a time, first in, first out;
-    ``lead`` is the latency before a job enters its queue (a load's data begins to flow) and overlaps with other jobs.
-    """
-
-    label: str
-    demands: tuple[tuple[str, float], ...]
-    floor: float = 0.0
-    tail: float = 0.0
-    lead: float = 0.0
-    queue: str = ""
-    alone: float = field(init=False)
-    """Cycles that the job takes when no other job runs, without lead and tail."""
-    rates: tuple[tuple[str, float], ...] = field(init=False)
-    """Share of each unit that the job takes when it runs as fast as alone."""
-
-    def __post_init__(self) -> None:
-        alone = max([self.floor, *(amount for _, amount in self.demands)])
-        object.__setattr__(self, "alone", alone)
-        object.__setattr__(self, "rates", tuple((u, a / alone) for u, a in self.demands if a > 0 and alone > 0))
 
 
 @dataclass(eq=False, slots=True)
@@ -66,14 +43,14 @@ class Barrier:
 class Run:
     """Blocking: the stream goes on when the job and its tail are over."""
 
-    job: Job
+    job: OperationCost
 
 
 @dataclass(frozen=True, slots=True)
 class Async:
     """Starts the job and goes on at once; ``group`` collects jobs that a later Commit or Drain refers to."""
 
-    job: Job
+    job: OperationCost
     group: str
 
 
@@ -150,7 +127,7 @@ class Stream:
 
 @dataclass(eq=False, slots=True)
 class _Running:
-    job: Job
+    job: OperationCost
     stream: Stream
     blocking: bool
     started: float
@@ -179,7 +156,7 @@ class Engine:
         self._waiting: dict[Barrier, list[tuple[Stream, Wait]]] = {}
         self._syncing: dict[str, list[Stream]] = {}
         self._draining: list[tuple[Stream, Drain]] = []
-        self._speeds: dict[tuple[Job, ...], tuple[float, ...]] = {}
+        self._speeds: dict[tuple[OperationCost, ...], tuple[float, ...]] = {}
 
     def run(self) -> float:
         """Plays to the end; the cycle at which the last stream finished. Unfinished streams mean deadlock."""
@@ -286,7 +263,7 @@ class Engine:
         self._speeds[jobs] = tuple(speeds)
         return self._speeds[jobs]
 
-    def _start(self, stream: Stream, job: Job, *, blocking: bool) -> _Running:
+    def _start(self, stream: Stream, job: OperationCost, *, blocking: bool) -> _Running:
         running = _Running(job, stream, blocking, self.now, max(job.alone, EPSILON * 2))
         if job.lead > 0:
             self._at(self.now + job.lead, running)

@@ -8,7 +8,10 @@ operation takes the stage of the open spans of the pipelines it touches, version
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from warpwright.solver.device.wgmma import WARPGROUP, partition
+from warpwright.solver.device.cycles import LOADS
+from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
+from warpwright.solver.device.operation_costs import OperationCost, OperationCosts
+from warpwright.solver.device.wgmma import partition
 from warpwright.solver.domain import (
     ROOT,
     Fence,
@@ -24,7 +27,6 @@ from warpwright.solver.domain import (
     WarpSchedule,
 )
 from warpwright.solver.domain import Instruction as Entry
-from warpwright.solver.forecast.costs import Costs
 from warpwright.solver.forecast.events import (
     Arrive,
     Async,
@@ -32,7 +34,6 @@ from warpwright.solver.forecast.events import (
     Commit,
     Drain,
     Instruction,
-    Job,
     Mark,
     Run,
     Stream,
@@ -40,11 +41,9 @@ from warpwright.solver.forecast.events import (
 )
 from warpwright.solver.forecast.events import Sync as ThreadSync
 from warpwright.solver.forecast.loops import Loops
-from warpwright.solver.warp.plain_copies import LOADS
 
 __all__ = ["Program", "stages_of"]
 
-WARP_THREADS = 32
 PRODUCTS = "products"
 """Group of the products that a stream has in flight: waits and commits of the tensor core count them in order of issue."""
 PARALLEL_KINDS = (OpKind.GEMM, OpKind.COPY, OpKind.FILL, OpKind.REDUCE, OpKind.PARALLEL, OpKind.ASYNC_LOAD)
@@ -92,7 +91,7 @@ class Program:
 
     graph: KernelGraph
     schedule: WarpSchedule
-    costs: Costs
+    costs: OperationCosts
     loops: Loops
     miss: Mapping[str, float]
     spilled: Mapping[str, int]
@@ -179,7 +178,7 @@ class Program:
         counts[(sync.pipeline, sync.sync)] = index + 1
         slot, parity = index % pipeline.depth, index // pipeline.depth & 1
         full, empty = (self._barriers[(pipeline.name, side)][slot] for side in ("full", "empty"))
-        latency = self.costs.machine.barrier_latency
+        latency = self.costs.machine.limits.barrier_latency_cycles
         match sync.sync:
             case SyncKind.PRODUCER_ACQUIRE:
                 yield Wait(empty, parity ^ 1, latency, empty.name)
@@ -221,7 +220,7 @@ class Program:
         machine = self.costs.machine
         if self._plain(op):
             yield Run(self.costs.thread_copy(op, streams, self.miss.get(op.id, 0.0)))
-            yield Async(Job(f"arrival {op.id}", (), tail=machine.copy_latency), op.id)
+            yield Async(OperationCost(f"arrival {op.id}", (), tail=machine.copy_latency), op.id)
             yield Drain(op.id, f"copy:{op.id}")
             yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
             return

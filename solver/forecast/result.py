@@ -1,6 +1,10 @@
 """What a simulation says: time, where it went, and the timeline. Forecasts, never measurements."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from warpwright.solver.device.occupancy import Footprint
+from warpwright.solver.device.registers import Registers
 
 __all__ = ["Simulation", "Stall", "TimelineEvent"]
 
@@ -53,6 +57,10 @@ class Simulation:
     serialised: bool = False
     dram_bytes: float = 0.0
     reasons: tuple[str, ...] = field(default_factory=tuple)
+    footprint: Footprint | None = None
+    """What one block takes of an SM, as the rules count it."""
+    registers: Mapping[str, Registers] = field(default_factory=dict)
+    """Need and budget by role, as the rules count them."""
     steady_cycles: tuple[float, float] | None = None
     """From where to where in the block's time the main loop's iterations last the steady interval; None without a loop."""
 

@@ -5,19 +5,24 @@ prologue and epilogue are played as they are.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import ceil
 
-from warpwright.solver.domain import HardwareProfile, KernelGraph, WarpSchedule
-from warpwright.solver.forecast.costs import TENSOR_QUEUE, Costs
+from warpwright.solver.device.limits import WARP_THREADS
+from warpwright.solver.device.machine import Machine, machine
+from warpwright.solver.device.occupancy import Footprint, blocks_per_sm
+from warpwright.solver.device.operation_costs import TENSOR_QUEUE, OperationCosts
+from warpwright.solver.device.registers import Registers
+from warpwright.solver.device.shared_memory import block_bytes
+from warpwright.solver.domain import HardwareProfile, KernelGraph, Pins, WarpSchedule
 from warpwright.solver.forecast.events import Engine, Stream
 from warpwright.solver.forecast.loops import Loops, loops_of
-from warpwright.solver.forecast.machine import Machine, machine
-from warpwright.solver.forecast.occupancy import Footprint, blocks_per_sm, shared_bytes
 from warpwright.solver.forecast.program import Program
-from warpwright.solver.forecast.registers import Registers, launch_registers, role_registers
 from warpwright.solver.forecast.result import Simulation, Stall, TimelineEvent
 from warpwright.solver.forecast.traffic import misses
+from warpwright.solver.warp.problem import close_problem
+from warpwright.solver.warp.registers import entry_of, role_registers
+from warpwright.solver.warp.schedule_reader import Reading
 
 __all__ = ["Block", "iterations", "play", "simulate"]
 
@@ -39,8 +44,14 @@ class Block:
     build: StreamBuilder
     ahead: int
     """Iterations that loads run ahead: the deepest pipeline."""
-    spilled: int = 0
+    registers: Mapping[str, Registers] = field(default_factory=dict)
+    """Need and budget by role."""
     reasons: tuple[str, ...] = ()
+
+    @property
+    def spilled(self) -> int:
+        """Most registers of a thread that do not fit, over the roles."""
+        return max((need.spilled for need in self.registers.values()), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +78,22 @@ def simulate(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedul
     device = machine(profile)
     ahead = max((pipeline.depth for pipeline in schedule.pipelines), default=1)
     loops = loops_of(graph, device.sms, iterations(ahead))
-    costs = Costs(graph, device)
-    registers = role_registers(graph, device, schedule)
-    threads = 32 * schedule.num_warps
-    largest = max(role.registers_per_thread for role in schedule.roles)
-    footprint = Footprint(
-        threads,
-        launch_registers(device, threads, graph.min_blocks_per_sm, largest),
-        shared_bytes(graph, schedule),
-    )
+    costs = OperationCosts(graph, device)
+    reading = Reading(close_problem(replace(graph, pins=Pins()), profile), schedule)
+    registers = role_registers(reading)
+    footprint = Footprint(WARP_THREADS * schedule.num_warps, entry_of(reading), block_bytes(graph, schedule))
 
     def build(miss: Mapping[str, float], index: int) -> list[Stream]:
         spilled = {name: need.spilled for name, need in registers.items()}
         return Program(graph, schedule, costs, loops, miss, spilled, index).streams()
 
-    block = Block(
-        graph, loops, footprint, build, ahead, max(r.spilled for r in registers.values()), _remarks(registers)
-    )
-    return play(block, device)
+    return play(Block(graph, loops, footprint, build, ahead, registers, _remarks(registers)), device)
 
 
 def play(block: Block, device: Machine) -> Simulation:
     """Plays a block on an SM at every occupancy that its launch meets, and puts the launch together."""
     reasons = list(block.reasons)
-    occupancy = blocks_per_sm(device, block.footprint)
+    occupancy = blocks_per_sm(device.limits, block.footprint)
     if occupancy == 0:
         reasons.append(
             f"no block fits an SM: {block.footprint.shared_bytes} bytes of shared memory, "
@@ -105,7 +108,7 @@ def play(block: Block, device: Machine) -> Simulation:
     miss = misses(block.graph, block.loops, min(total, slots), device.l2_capacity)
     full = _play_sm(block, device, miss, occupancy)
     if full.engine.stuck():
-        return _deadlock(full.engine, occupancy)
+        return _deadlock(full.engine, occupancy, block)
     whole_waves, rest = divmod(total, slots)
     cycles = whole_waves * full.cycles
     waves = float(whole_waves)
@@ -132,6 +135,8 @@ def play(block: Block, device: Machine) -> Simulation:
         serialised=block.spilled > 0,
         dram_bytes=full.busy.get("memory", 0.0) * device.memory_bytes * total / occupancy,
         reasons=tuple(reasons),
+        footprint=block.footprint,
+        registers=block.registers,
         steady_cycles=full.steady,
     )
 
@@ -245,9 +250,22 @@ def _stalls(engine: Engine) -> tuple[Stall, ...]:
     return tuple(sorted(found, key=lambda stall: (-stall.share, stall.role, stall.cause)))
 
 
-def _deadlock(engine: Engine, occupancy: int) -> Simulation:
+def _deadlock(engine: Engine, occupancy: int, block: Block) -> Simulation:
     return Simulation(
-        0.0, 0.0, 0.0, 0.0, 0.0, 0.0, occupancy, {}, _stalls(engine), (), deadlock=engine.stuck(), reasons=("deadlock",)
+        cycles=0.0,
+        nanoseconds=0.0,
+        clock_mhz=0.0,
+        interval_cycles=0.0,
+        block_cycles=0.0,
+        waves=0.0,
+        blocks_per_sm=occupancy,
+        utilisation={},
+        stalls=_stalls(engine),
+        events=(),
+        deadlock=engine.stuck(),
+        reasons=("deadlock",),
+        footprint=block.footprint,
+        registers=block.registers,
     )
 
 

@@ -7,57 +7,39 @@ copies stand in front of it; else each copy follows the last reader of its buffe
 
 from collections.abc import Iterator, Mapping
 
+from warpwright.solver.device.cycles import LOADS
+from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP_THREADS
+from warpwright.solver.device.machine import Machine
+from warpwright.solver.device.occupancy import Footprint
+from warpwright.solver.device.operation_costs import OperationCost, OperationCosts
+from warpwright.solver.device.registers import Registers, need
+from warpwright.solver.device.shared_memory import reused_bytes
 from warpwright.solver.domain import ROOT, KernelGraph, Memory, Op, OpKind
-from warpwright.solver.forecast.costs import Costs
-from warpwright.solver.forecast.events import Async, Drain, Instruction, Job, Mark, Run, Stream, Sync
+from warpwright.solver.domain.source_order import SourceOrder
+from warpwright.solver.forecast.events import Async, Drain, Instruction, Mark, Run, Stream, Sync
 from warpwright.solver.forecast.loops import Loops
-from warpwright.solver.forecast.machine import Machine
-from warpwright.solver.forecast.occupancy import ALIGNMENT, Footprint
-from warpwright.solver.forecast.registers import Registers, launch_registers, live_fragments
-from warpwright.solver.warp.plain_copies import LOADS
 
 __all__ = ["footprint_of", "registers_of", "streams_of"]
 
-WARPGROUP_THREADS = 128
-
 
 def registers_of(graph: KernelGraph, device: Machine) -> Registers:
-    """Registers of every thread: fragments, base, and the addresses of its copies."""
-    fragments = live_fragments(graph, graph.ops, graph.threads)
-    needed = fragments + device.base_registers + device.copy_registers
-    return Registers(needed, launch_registers(device, graph.threads, graph.min_blocks_per_sm, 0))
+    """Registers of every thread: what the program needs, and the addresses of its copies."""
+    source = SourceOrder(graph)
+    needed = need(device.limits, source, source.below(ROOT), graph.threads // WARP_THREADS, frozenset()).registers
+    budget = device.limits.launch_registers(graph.threads, graph.min_blocks_per_sm)
+    return Registers(needed + device.copy_registers, budget)
 
 
 def footprint_of(graph: KernelGraph, device: Machine, versions: Mapping[str, int]) -> Footprint:
     """Threads, registers and shared memory of one block; buffers that are never live together share their bytes."""
     registers = registers_of(graph, device)
-    items = graph.scope(ROOT).items
-    live: dict[str, list[int]] = {}
-    for index, item in enumerate(items):
-        for op in _below(graph, item):
-            for access in (*op.reads, *op.writes):
-                live.setdefault(access.buffer, []).append(index)
-    peak = 0
-    for index in range(len(items)):
-        total = 0
-        for buffer in graph.buffers:
-            spans = live.get(buffer.name)
-            if buffer.memory is Memory.SHARED and spans and spans[0] <= index <= spans[-1]:
-                total += -(-buffer.bytes // ALIGNMENT) * ALIGNMENT * versions.get(buffer.name, 1)
-        peak = max(peak, total)
     used = min(registers.budget, -(-registers.needed // 8) * 8)
-    return Footprint(graph.threads, used, peak)
-
-
-def _below(graph: KernelGraph, item: str) -> list[Op]:
-    if all(scope.id != item for scope in graph.scopes):
-        return [graph.op(item)]
-    return [op for child in graph.scope(item).items for op in _below(graph, child)]
+    return Footprint(graph.threads, used, reused_bytes(graph, versions, graph.threads // WARP_THREADS))
 
 
 def streams_of(
     graph: KernelGraph,
-    costs: Costs,
+    costs: OperationCosts,
     loops: Loops,
     versions: Mapping[str, int],
     miss: Mapping[str, float],
@@ -77,7 +59,7 @@ class _Writer:
     def __init__(
         self,
         graph: KernelGraph,
-        costs: Costs,
+        costs: OperationCosts,
         loops: Loops,
         versions: Mapping[str, int],
         miss: Mapping[str, float],
@@ -140,7 +122,7 @@ class _Writer:
 
     def _copy(self, load: Op) -> Iterator[Instruction]:
         yield Run(self._costs.thread_copy(load, self._width, self._miss.get(load.id, 0.0)))
-        yield Async(Job(f"arrival {load.id}", (), tail=self._costs.machine.copy_latency), load.id)
+        yield Async(OperationCost(f"arrival {load.id}", (), tail=self._costs.machine.copy_latency), load.id)
 
     def _operation(self, op: Op) -> Iterator[Instruction]:
         if op.kind in (OpKind.BIND, OpKind.WAIT, OpKind.TASK):

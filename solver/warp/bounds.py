@@ -6,12 +6,12 @@ the critical cycle of the event graph, by minimum ratio, when it is none of the 
 legal schedule of the problem, so a schedule that meets one is optimal.
 """
 
-from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.device.cycles import arrival_cycles, nominal_trips, skew_cycles, stream_cycles, unit_cycles
+from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
+from warpwright.solver.device.shared_memory import area_bytes, shared_buffers
 from warpwright.solver.domain.kernel import Unit
 from warpwright.solver.domain.verdict import Bound
-from warpwright.solver.warp.costs import arrival_cycles, skew_cycles, stream_cycles, unit_cycles
-from warpwright.solver.warp.encoding import default_warps, largest_depth, legal_stages, nominal_trips
-from warpwright.solver.warp.families.shared_memory import aligned_bytes, shared_buffers
+from warpwright.solver.warp.encoding import default_warps, largest_depth, legal_stages
 from warpwright.solver.warp.families.warp_ranges import width_conflict
 from warpwright.solver.warp.instruction_order import orderings
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
@@ -45,7 +45,7 @@ def lower_bounds(problem: WarpProblem, consumer_warpgroups: int | None = None) -
 def legal_widths(problem: WarpProblem, structure: Structure) -> tuple[int, ...]:
     """Consumer widths in warpgroups that the kernel's tiles allow; all of them when none does."""
     pinned = problem.pins.consumer_warpgroups
-    most = max(problem.device.block_threads // (32 * WARPGROUP), pinned or 1)
+    most = max(problem.device.block_threads // WARPGROUP_THREADS, pinned or 1)
     ops = tuple(problem.ops[op_id] for op_id, roles in structure.placement.items() if CONSUMER in roles)
     widths = tuple(range(1, most + 1)) if pinned is None else (pinned,)
     if "warp_ranges" in problem.relaxed:
@@ -56,7 +56,9 @@ def legal_widths(problem: WarpProblem, structure: Structure) -> tuple[int, ...]:
 def _bounds(
     problem: WarpProblem, structure: Structure, scope: str, groups: int, inner: dict[str, tuple[Bound, ...]]
 ) -> tuple[Bound, ...]:
-    bounds = [Bound(busy, f"resource:{unit.value}") for unit in Unit if (busy := unit_cycles(problem, scope, unit)) > 0]
+    bounds = [
+        Bound(busy, f"resource:{unit.value}") for unit in Unit if (busy := unit_cycles(problem.source, scope, unit)) > 0
+    ]
     graph = _Graph(problem, structure, scope, groups, inner)
     for role in structure.roles:
         spent = sum(graph.stream(role, item) for item in structure.body(scope, role))
@@ -108,7 +110,7 @@ class _Graph:
         """Least cycles from an item's start to its result."""
         if item in self.problem.scopes:
             return self.stream(role, item)
-        return arrival_cycles(self.problem, self.structure.ops[item], self.warps[role])
+        return arrival_cycles(self.structure.ops[item], self.warps[role], self.problem.device.load_latency_percent)
 
     def skew(self, role: str) -> int:
         """How far the role's last warpgroup trails."""
@@ -166,8 +168,9 @@ def _most_versions(problem: WarpProblem, structure: Structure, index: int) -> in
         return max(1, *pinned)
     if channel.carried and "pipeline_depth" not in problem.relaxed:
         return 1
-    buffers = {buffer.name: aligned_bytes(buffer) for buffer in shared_buffers(problem)}
-    if channel.buffer not in buffers or "shared_memory" in problem.relaxed:
+    sizes = {buffer.name: buffer.bytes for buffer in shared_buffers(problem.graph)}
+    if channel.buffer not in sizes or "shared_memory" in problem.relaxed:
         return most
-    room = problem.device.shared_bytes_per_block - sum(buffers.values()) + buffers[channel.buffer]
-    return max(1, min(most, room // max(buffers[channel.buffer], 1)))
+    others = sum(area_bytes(problem.graph, size) for name, size in sizes.items() if name != channel.buffer)
+    room = problem.device.shared_bytes_per_block - others
+    return max(1, min(most, room // max(sizes[channel.buffer], 1)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.device.limits import WARPGROUP
 from warpwright.solver.domain.kernel import ROOT
 from warpwright.solver.domain.schedule import (
     Instruction,

@@ -8,19 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from warpwright.solver.device.wgmma import WARPGROUP
-from warpwright.solver.domain.kernel import ROOT, Issue, Memory, Op, OpKind, Scope, ScopeKind
+from warpwright.solver.device.cycles import arrival_cycles, nominal_trips, skew_cycles, stream_cycles
+from warpwright.solver.device.limits import LARGEST_DEPTH, WARPGROUP, WARPGROUP_THREADS
+from warpwright.solver.device.registers import works_with_threads
+from warpwright.solver.domain.kernel import ROOT, Issue, Memory, Scope, ScopeKind
 from warpwright.solver.engines.model import Expr, Literal, Model, Var, linear
 from warpwright.solver.warp.buffer_channels import Channel, HandOff, together
-from warpwright.solver.warp.costs import NOMINAL_TRIPS, arrival_cycles, skew_cycles, stream_cycles
 from warpwright.solver.warp.instruction_order import free_after
 from warpwright.solver.warp.problem import CONSUMER, LOAD, MMA, WarpProblem
 from warpwright.solver.warp.structure import Structure, release_is_fenced, structure_of
 
-__all__ = ["Encoding", "Key", "declare", "default_warps", "largest_depth", "legal_stages", "works_with_threads"]
+__all__ = ["Encoding", "Key", "declare", "default_warps", "largest_depth", "legal_stages"]
 
-LARGEST_DEPTH = 12
-"""Depth that the search offers; a pin may go beyond. At twelve versions every latency in the profiles is long covered."""
 LARGEST_STAGE = 1
 """Stage offset that software pipelining may use on its own inside one role's body; a pin may go beyond."""
 
@@ -78,7 +77,7 @@ class Encoding:
         if item in self.problem.scopes:
             return self.child_cycles(item)
         op = self.structure.ops[item]
-        return self.by_width(role, lambda warps: arrival_cycles(self.problem, op, warps))
+        return self.by_width(role, lambda warps: arrival_cycles(op, warps, self.problem.device.load_latency_percent))
 
     def skew(self, scope: str, role: str) -> Expr:
         """How far the role's last warpgroup trails its first in one iteration of a scope."""
@@ -109,11 +108,6 @@ class Encoding:
         return any((scope, role, item) in self.stage_is for item in self.structure.body(scope, role))
 
 
-def nominal_trips(scope: Scope) -> int:
-    """Trips of a loop, an assumption where only the launch knows them."""
-    return NOMINAL_TRIPS if scope.trips is None else scope.trips
-
-
 def default_warps(problem: WarpProblem, structure: Structure, role: str) -> int:
     """Warps that a role other than the consumer takes when no pin says otherwise.
 
@@ -123,17 +117,7 @@ def default_warps(problem: WarpProblem, structure: Structure, role: str) -> int:
     mine = [structure.ops[op_id] for op_id, roles in structure.placement.items() if role in roles]
     if any(op.gemm is not None and op.gemm.c_memory is Memory.TENSOR for op in mine):
         return 1
-    return WARPGROUP if any(works_with_threads(problem, op) for op in mine) else 1
-
-
-def works_with_threads(problem: WarpProblem, op: Op) -> bool:
-    """Whether an operation's data passes through the registers of its role's threads, so that more of them are faster."""
-    if op.through_registers:
-        return True
-    if op.kind in (OpKind.TMA_LOAD, OpKind.TMA_STORE, OpKind.BIND, OpKind.WAIT):
-        return False
-    touched = {problem.graph.buffer(access.buffer).memory for access in (*op.reads, *op.writes)}
-    return bool(touched - {Memory.LOCAL})
+    return WARPGROUP if any(works_with_threads(problem.source, op) for op in mine) else 1
 
 
 def largest_depth(problem: WarpProblem, structure: Structure, index: int) -> int:
@@ -198,7 +182,7 @@ def _loops(problem: WarpProblem) -> tuple[Scope, ...]:
 
 def _declare_roles(enc: Encoding) -> None:
     problem, structure, model = enc.problem, enc.structure, enc.model
-    most_groups = problem.device.block_threads // (32 * WARPGROUP)
+    most_groups = problem.device.block_threads // WARPGROUP_THREADS
     most_warps = most_groups * WARPGROUP
     pinned_end = [pin.warps_hi or (pin.warps_lo or 0) + 1 for pin in problem.pins.roles]
     most_warps = max([most_warps, *(-(-end // WARPGROUP) * WARPGROUP for end in pinned_end)])
@@ -345,6 +329,6 @@ def longest_iteration(problem: WarpProblem, structure: Structure, scope: Scope) 
                 total += nominal_trips(child) * longest_iteration(problem, structure, child)
             else:
                 op = structure.ops[item]
-                total += stream_cycles(op, narrow) + arrival_cycles(problem, op, narrow)
+                total += stream_cycles(op, narrow) + arrival_cycles(op, narrow, problem.device.load_latency_percent)
                 total += sum(use.cycles for use in op.uses)
     return max(total, 1)

@@ -6,7 +6,7 @@ the placement alone and judged by the verifier alone.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
 from warpwright.solver.domain.kernel import ROOT
 from warpwright.solver.domain.schedule import (
     Instruction,
@@ -38,7 +38,7 @@ Protected = tuple[Pipeline, tuple[int, ...]]
 def baselines(problem: WarpProblem) -> Iterator[WarpSchedule]:
     """Simple schedules for each width and register pair, with the pinned depths."""
     structure = structure_of(problem)
-    own = max(problem.graph.threads // 128, 1)
+    own = max(problem.graph.threads // WARPGROUP_THREADS, 1)
     depths = {pin.buffer: pin.depth for pin in problem.pins.depths}
     pipelines = [
         (Pipeline(f"{channel.name}_{n}", (channel.buffer,), _depth(channel, depths)), (n,))

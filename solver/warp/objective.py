@@ -4,6 +4,7 @@ The last levels do not judge speed. They make the answer unique and sensible: re
 loader may have, the most that helps a consumer), the kernel's own width, source order, earlier buffers deeper.
 """
 
+from warpwright.solver.device.limits import WARPGROUP_THREADS
 from warpwright.solver.engines.model import Expr, linear
 from warpwright.solver.warp.encoding import Encoding
 from warpwright.solver.warp.families.shared_memory import on_chip
@@ -19,7 +20,7 @@ SYNCHRONISATIONS_A_PIPELINE = 4
 def objectives(enc: Encoding) -> list[Expr]:
     """The levels of one problem, most important first."""
     levels: list[Expr] = []
-    own = enc.width.get(enc.problem.graph.threads // 128)
+    own = enc.width.get(enc.problem.graph.threads // WARPGROUP_THREADS)
     if own is not None and enc.problem.pins.consumer_warpgroups is None:
         # The kernel's thread count is its author's choice: it stays wherever it has a legal schedule.
         levels.append(linear((-1, own.var), constant=1))
@@ -51,7 +52,7 @@ def _registers(enc: Encoding) -> Expr:
 
 def _taste(enc: Encoding) -> Expr:
     """Widths near the kernel's own, no reordering, no late stages, low warps, earlier buffers deeper and merged."""
-    own = enc.problem.graph.threads // 128
+    own = enc.problem.graph.threads // WARPGROUP_THREADS
     total = linear(*((1000 * abs(groups - own), literal.var) for groups, literal in enc.width.items()))
     total -= linear(*((100 + n, literal.var) for n, literal in enumerate(enc.before.values(), 1)))
     for n, values in enumerate(enc.stage_is.values(), 1):

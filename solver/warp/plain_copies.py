@@ -8,16 +8,14 @@ for any other buffer of one role. Seen in the CUDA text of TileLang 0.1.15: a bu
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from warpwright.solver.domain.kernel import Issue, KernelGraph, Op, OpKind, Unit
+from warpwright.solver.device.cycles import LOADS
+from warpwright.solver.domain.kernel import KernelGraph, Op
 from warpwright.solver.domain.verdict import Conflict
 from warpwright.solver.warp.problem import CONSUMER, LOAD, WarpProblem
 from warpwright.solver.warp.role_placement import private_needs, private_results
 
-__all__ = ["LOADS", "loads_that_stay", "plain_copy"]
-
-LOADS = (OpKind.TMA_LOAD, OpKind.ASYNC_LOAD)
+__all__ = ["loads_that_stay"]
 
 
 def loads_that_stay(
@@ -36,19 +34,6 @@ def loads_that_stay(
             elif conflict.place == op.id or conflict.place in _sources(problem, op):
                 found[op.id] = CONSUMER
     return found
-
-
-def plain_copy(op: Op, latency_percent: int) -> Op:
-    """The load as it runs outside every pipeline: blocking, by all threads, from issue to the last byte's arrival.
-
-    ``latency_percent`` is the load latency when all SMs load, in percent of the idle one.
-    """
-    cycles = max((use.cycles for use in op.uses), default=1)
-    uses = tuple(replace(use, unit=Unit.LSU) for use in op.uses if use.cycles == cycles)[:1]
-    latency = max(-(-op.latency_cycles * latency_percent // 100), cycles)
-    return replace(
-        op, kind=OpKind.COPY, issue=Issue.BLOCKING, latency_cycles=latency, uses=uses, through_registers=True
-    )
 
 
 def _user(graph: KernelGraph, placement: Mapping[str, tuple[str, ...]], buffer: str) -> str:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from pydantic import TypeAdapter
 
-from warpwright.solver.device.limits import DeviceFacts, read_facts
+from warpwright.solver.device.limits import DeviceLimits, read_limits
 from warpwright.solver.domain.documents import dumps
 from warpwright.solver.domain.errors import DocumentError, NotApplicable, PinError
 from warpwright.solver.domain.identity import digest_text
@@ -20,7 +20,7 @@ from warpwright.solver.domain.source_order import SourceOrder
 
 __all__ = ["CONSTRAINT_SET", "CONSUMER", "LOAD", "MMA", "ROLES", "STORE", "WarpProblem", "close_problem"]
 
-CONSTRAINT_SET = "cuda-warp/4"
+CONSTRAINT_SET = "cuda-warp/5"
 """Version of the whole set of families. It changes whenever a family accepts or refuses another schedule than before."""
 
 CONSUMER, LOAD, MMA, STORE = "consumer", "load", "mma", "store"
@@ -36,7 +36,7 @@ class WarpProblem:
     """
 
     graph: KernelGraph
-    device: DeviceFacts
+    device: DeviceLimits
     pins: Pins
     profile_name: str
     profile_digest: str
@@ -105,7 +105,7 @@ def close_problem(graph: KernelGraph, profile: HardwareProfile, pins: Pins | Non
     check_pins(graph, merged)
     return WarpProblem(
         graph=replace(graph, pins=Pins()),
-        device=read_facts(profile),
+        device=read_limits(profile),
         pins=merged,
         profile_name=profile.name,
         profile_digest=profile.digest,

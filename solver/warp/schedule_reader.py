@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from warpwright.solver.device.cycles import LOADS, plain_copy
 from warpwright.solver.domain.kernel import ROOT, Op
 from warpwright.solver.domain.schedule import Fence, Instruction, OpRef, Pipeline, Role, Sync, SyncKind, WarpSchedule
-from warpwright.solver.warp.plain_copies import LOADS, plain_copy
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.proxies import fences_release
 

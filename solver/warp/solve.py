@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from warpwright.solver.device.cycles import unit_cycles
+from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP_THREADS
+from warpwright.solver.device.shared_memory import block_bytes
 from warpwright.solver.domain.kernel import Unit
 from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.schedule import WarpSchedule
@@ -23,13 +26,11 @@ from warpwright.solver.engines import Budget, EngineResult, EngineStatus
 from warpwright.solver.engines import engine as engine_named
 from warpwright.solver.engines.latest_value import Latest
 from warpwright.solver.warp.bounds import lower_bounds
-from warpwright.solver.warp.costs import unit_cycles
 from warpwright.solver.warp.decode import decode
 from warpwright.solver.warp.encoding import Encoding, declare
 from warpwright.solver.warp.fallback_schedules import baselines
 from warpwright.solver.warp.families import FAMILIES
 from warpwright.solver.warp.families.pinning import PREFIX
-from warpwright.solver.warp.families.shared_memory import aligned_bytes, holders
 from warpwright.solver.warp.objective import objectives
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.role_placement import leaves_the_store_open
@@ -106,7 +107,7 @@ def _worth(problem: WarpProblem, verdict: Verdict) -> tuple[float, ...]:
     schedule = verdict.schedule
     times = loop_times(Reading(problem, schedule))
     widths = [role.warps for role in schedule.roles if role.name == CONSUMER]
-    kept = float(widths != [problem.graph.threads // 32])
+    kept = float(widths != [problem.graph.threads // WARP_THREADS])
     total = sum(time.length for time in times)
     numbers = (*(time.interval for time in times), verdict.certificate.on_chip_bytes, total)
     return (kept, *numbers, verdict.certificate.synchronisations)
@@ -206,23 +207,25 @@ def binding(reading: Reading) -> tuple[str, ...]:
     """Resources with no room left: units busy for the whole interval, memory that holds no further version, full pools."""
     problem, found = reading.problem, []
     for time in loop_times(reading)[:1]:
-        found += [f"{unit.value}" for unit in Unit if unit_cycles(problem, time.scope, unit) >= time.interval]
-    used = sum(amount for _, amount in holders(reading))
+        found += [f"{unit.value}" for unit in Unit if unit_cycles(problem.source, time.scope, unit) >= time.interval]
     rings = [p for p in reading.schedule.pipelines if reading.scope_of[p.name] in problem.scopes]
     rings = [p for p in rings if problem.scopes[reading.scope_of[p.name]].parent is not None]
-    for pipeline in rings:
-        sizes = [problem.graph.buffer(name) for name in pipeline.buffers]
-        more = sum(aligned_bytes(buffer) for buffer in sizes if buffer.memory == "shared")
-        if used + more > problem.device.shared_bytes_per_block:
-            found.append("shared_memory")
-            break
+    limit = problem.device.shared_bytes_per_block
+    if any(block_bytes(problem.graph, _deeper(reading.schedule, ring.name)) > limit for ring in rings):
+        found.append("shared_memory")
     for family in FAMILIES:
         if family.name == "register_pool":
             pool = family.explain(problem, reading)[0]
-            step = 128 * problem.device.setmaxnreg_step
+            step = WARPGROUP_THREADS * problem.device.setmaxnreg_step
             if pool.slack is not None and pool.slack < step:
                 found.append("register_pool")
     return tuple(found)
+
+
+def _deeper(schedule: WarpSchedule, pipeline: str) -> WarpSchedule:
+    """The schedule with one version more in a pipeline."""
+    pipelines = tuple(replace(p, depth=p.depth + 1) if p.name == pipeline else p for p in schedule.pipelines)
+    return replace(schedule, pipelines=pipelines)
 
 
 def _infeasible(problem: WarpProblem, enc: Encoding, result: EngineResult, engine: str) -> Verdict:

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
+from warpwright.solver.device.cycles import LOADS, plain_copy
 from warpwright.solver.domain.kernel import Op
 from warpwright.solver.domain.verdict import Conflict
 from warpwright.solver.warp.buffer_channels import Channel, channels_of
 from warpwright.solver.warp.instruction_order import free_after
-from warpwright.solver.warp.plain_copies import LOADS, loads_that_stay, plain_copy
+from warpwright.solver.warp.plain_copies import loads_that_stay
 from warpwright.solver.warp.problem import ROLES, WarpProblem
 from warpwright.solver.warp.proxies import fences_release
 from warpwright.solver.warp.role_placement import place

@@ -8,8 +8,8 @@ independent half of a certificate: no engine is involved, and the search's inter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from warpwright.solver.device.cycles import arrival_cycles, nominal_trips, skew_cycles, stream_cycles, unit_cycles
 from warpwright.solver.domain.kernel import ROOT, ScopeKind, Unit
-from warpwright.solver.warp.costs import NOMINAL_TRIPS, arrival_cycles, skew_cycles, stream_cycles, unit_cycles
 from warpwright.solver.warp.instruction_order import orderings
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
@@ -57,8 +57,7 @@ def loops_by_weight(problem: WarpProblem) -> tuple[str, ...]:
     def weight(scope_id: str) -> tuple[int, int]:
         scope = problem.scopes[scope_id]
         inside = [problem.ops[item] for item in scope.items if item in problem.ops]
-        trips = NOMINAL_TRIPS if scope.trips is None else scope.trips
-        busy = trips * sum(use.cycles for op in inside for use in op.uses)
+        busy = nominal_trips(scope) * sum(use.cycles for op in inside for use in op.uses)
         return (-len(problem.source.path_to(scope_id)), -busy)
 
     loops = [scope.id for scope in problem.graph.scopes if scope.kind is not ScopeKind.ROOT and scope.items]
@@ -70,7 +69,7 @@ def loop_times(reading: Reading) -> tuple[LoopTime, ...]:
     known: dict[str, LoopTime] = {}
     for scope in loops_by_weight(reading.problem):
         edges, ends = _event_graph(reading, scope, known)
-        busy = max((unit_cycles(reading.problem, scope, unit) for unit in Unit), default=1)
+        busy = max((unit_cycles(reading.problem.source, scope, unit) for unit in Unit), default=1)
         interval = least_interval(edges, max(busy, 1))
         length = longest_path(edges, interval, ends)
         known[scope] = LoopTime(scope, interval, length)
@@ -165,8 +164,7 @@ def _stream(reading: Reading, role: str, item: str, known: dict[str, LoopTime]) 
 
 
 def _child(reading: Reading, item: str, known: dict[str, LoopTime]) -> int:
-    trips = reading.problem.scopes[item].trips
-    return (NOMINAL_TRIPS if trips is None else trips) * known[item].interval
+    return nominal_trips(reading.problem.scopes[item]) * known[item].interval
 
 
 def _skew(reading: Reading, scope: str, role: str) -> int:
@@ -175,12 +173,13 @@ def _skew(reading: Reading, scope: str, role: str) -> int:
 
 
 def _result_edges(reading: Reading, scope: str, role: str) -> list[Edge]:
+    percent = reading.problem.device.load_latency_percent
     at = {entry.item: entry.position for entry in reading.entries(scope, role) if entry.item}
     return [
         Edge(
             (role, at[ordering.first]),
             (role, at[ordering.second]),
-            arrival_cycles(reading.problem, reading.ops[ordering.first], reading.roles[role].warps),
+            arrival_cycles(reading.ops[ordering.first], reading.roles[role].warps, percent),
             ordering.distance,
         )
         for ordering in orderings(reading.problem, reading, scope, role)
@@ -193,6 +192,7 @@ def _ring_edges(
 ) -> list[Edge]:
     """Full barrier to wait, release to the next acquire of the same version."""
     latency, found = reading.problem.device.barrier_latency_cycles, []
+    percent = reading.problem.device.load_latency_percent
     held = [(role, span) for role in reading.roles for span in reading.spans(scope, role) if span.pipeline == pipeline]
     filling, using = ([(role, span) for role, span in held if span.producing is side] for side in (True, False))
     buffers, depth = set(reading.buffers_of(pipeline)), reading.pipelines[pipeline].depth
@@ -204,7 +204,7 @@ def _ring_edges(
                     continue
                 op = reading.ops.get(entry.item)
                 warps = reading.roles[producer].warps
-                late = _child(reading, entry.item, known) if op is None else arrival_cycles(reading.problem, op, warps)
+                late = _child(reading, entry.item, known) if op is None else arrival_cycles(op, warps, percent)
                 wait = (consumer, used.opened)
                 found.append(Edge((producer, entry.position), wait, late + filled_late + latency, 0))
         if reading.fences_release(pipeline, producer, consumer):

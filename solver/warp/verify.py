@@ -4,7 +4,8 @@ It runs on each schedule before it leaves the solver, on stored ones, and on sch
 statements with the search and none of the search's machinery.
 """
 
-from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.device.limits import WARPGROUP
+from warpwright.solver.device.shared_memory import block_bytes
 from warpwright.solver.domain.kernel import KernelGraph
 from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.profile import HardwareProfile
@@ -12,7 +13,6 @@ from warpwright.solver.domain.schedule import Sync, WarpSchedule
 from warpwright.solver.domain.verdict import Bound, Certificate, Violation
 from warpwright.solver.warp.bounds import lower_bounds
 from warpwright.solver.warp.families import FAMILIES, STRUCTURAL
-from warpwright.solver.warp.families.shared_memory import holders
 from warpwright.solver.warp.problem import CONSUMER, STORE, WarpProblem, close_problem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.timing import loop_times
@@ -96,7 +96,7 @@ def expected(problem: WarpProblem, schedule: WarpSchedule) -> dict[str, object]:
         "constraint_set": problem.constraint_set,
         "initiation_interval_cycles": times[0].interval if times else None,
         "schedule_length_cycles": times[0].length if times else 0,
-        "on_chip_bytes": sum(amount for _, amount in holders(reading)),
+        "on_chip_bytes": block_bytes(problem.graph, schedule),
         "synchronisations": sum(isinstance(entry, Sync) for entry in entries),
     }
 

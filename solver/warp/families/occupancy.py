@@ -4,13 +4,16 @@ Registers follow from the launch bound (``min_blocks``) and are the pool's matte
 ``shared.*``; rule book 1.11 (228 KiB an SM, 1 KiB reserved a block).
 """
 
-from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
+from warpwright.solver.device.occupancy import Footprint, blocks_by_resource
+from warpwright.solver.device.shared_memory import block_bytes, static_bytes
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.families.shared_memory import BARRIER_BYTES, holders, on_chip, static_bytes
+from warpwright.solver.warp.families.shared_memory import on_chip
 from warpwright.solver.warp.problem import WarpProblem
+from warpwright.solver.warp.registers import entry_of
 from warpwright.solver.warp.schedule_reader import Reading
 
 NAME = "occupancy"
@@ -25,7 +28,7 @@ def build(enc: Encoding) -> None:
             model.any_of([literal.negated()], note=f"{blocks} blocks of {groups} warpgroups on one SM")
     if blocks > 1:
         # A block's barriers are at most this much; the exact granules are counted in the shared-memory family.
-        static = static_bytes(BARRIER_BYTES * sum(max(values) for values in enc.depth_is))
+        static = static_bytes(max(values) for values in enc.depth_is)
         most = device.shared_bytes_per_sm // blocks - device.shared_bytes_reserved - static
         model.at_most(on_chip(enc), most, note=f"shared memory of {blocks} blocks on one SM")
 
@@ -40,7 +43,7 @@ def check(reading: Reading) -> tuple[Violation, ...]:
     warps = reading.schedule.num_warps * blocks
     if warps > device.sm_warps:
         found.append(Violation(NAME, "sm-warps", f"{blocks} blocks need {warps} warps, an SM has {device.sm_warps}"))
-    used = blocks * (sum(amount for _, amount in holders(reading)) + device.shared_bytes_reserved)
+    used = blocks * (block_bytes(reading.problem.graph, reading.schedule) + device.shared_bytes_reserved)
     if blocks > 1 and used > device.shared_bytes_per_sm:
         message = f"{blocks} blocks need {used:,} bytes of shared memory, an SM has {device.shared_bytes_per_sm:,}"
         found.append(Violation(NAME, "sm-shared-memory", message))
@@ -52,10 +55,10 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     if reading is None:
         blocks = max(problem.graph.min_blocks_per_sm, 1)
         return (Fact("blocks an SM", blocks, problem.device.sm_blocks, "blocks"),)
-    device = problem.device
-    bytes_a_block = sum(amount for _, amount in holders(reading)) + device.shared_bytes_reserved
-    by_shared = device.shared_bytes_per_sm // max(bytes_a_block, 1)
-    by_warps = device.sm_warps // max(reading.schedule.num_warps, 1)
-    fitting = min(by_shared, by_warps, device.sm_blocks)
-    note = f"shared memory holds {by_shared}, warps {by_warps}"
-    return (Fact("blocks an SM", max(problem.graph.min_blocks_per_sm, 1), fitting, "blocks", note=note),)
+    held = Footprint(
+        WARP_THREADS * reading.schedule.num_warps, entry_of(reading), block_bytes(problem.graph, reading.schedule)
+    )
+    by_resource = blocks_by_resource(problem.device, held)
+    note = ", ".join(f"{resource} holds {blocks}" for resource, blocks in by_resource.items())
+    asked = max(problem.graph.min_blocks_per_sm, 1)
+    return (Fact("blocks an SM", asked, min(by_resource.values()), "blocks", note=note),)

@@ -4,7 +4,7 @@ A pin that names a role or a pipeline that this kernel cannot have is infeasible
 ``warpwright.solver.domain.pins``.
 """
 
-from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.device.limits import WARPGROUP
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT
 from warpwright.solver.domain.pins import Pins

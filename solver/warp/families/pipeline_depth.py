@@ -7,12 +7,13 @@ spans an iteration hands over a value in each, so its refills come sooner and no
 1.4, 1.8; literature.md 2.1 (depth = ceil(R / II)); facebookexperimental/triton pull 1804 (versions >= lead + 1).
 """
 
+from warpwright.solver.device.cycles import arrival_cycles, skew_cycles, stream_cycles, unit_cycles
+from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Op, Unit
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Var
 from warpwright.solver.warp.buffer_channels import Channel
-from warpwright.solver.warp.costs import arrival_cycles, skew_cycles, stream_cycles, unit_cycles
 from warpwright.solver.warp.encoding import Encoding, default_warps
 from warpwright.solver.warp.instruction_order import wait_behind
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
@@ -45,7 +46,7 @@ def build(enc: Encoding) -> None:
                     model.equal(both, 0, when=[literal], note="one pipeline, one barrier")
     for scope in enc.loops:
         for unit in Unit:
-            busy = unit_cycles(enc.problem, scope.id, unit)
+            busy = unit_cycles(enc.problem.source, scope.id, unit)
             if busy:
                 model.at_least(enc.interval[scope.id], busy, note=f"{unit.value} is busy {busy} cycles an iteration")
 
@@ -121,6 +122,7 @@ def check(reading: Reading) -> tuple[Violation, ...]:
 def life_cycles(problem: WarpProblem, channel: Channel, consumer_warps: int) -> int:
     """Cycles from a version's refill to its release when nothing else delays it; over the interval, the depth it needs."""
     structure, latency = structure_of(problem), problem.device.barrier_latency_cycles
+    percent = problem.device.load_latency_percent
 
     def warps(role: str) -> int:
         return consumer_warps if role == CONSUMER else default_warps(problem, structure, role)
@@ -133,7 +135,7 @@ def life_cycles(problem: WarpProblem, channel: Channel, consumer_warps: int) -> 
     late += problem.device.proxy_fence_cycles if release_is_fenced(problem, channel) else 0
     spent = []
     for value in channel.hand_offs:
-        fill = max((arrival_cycles(problem, op, warps(channel.producer)) for op in ops(value.writes)), default=0)
+        fill = max((arrival_cycles(op, warps(channel.producer), percent) for op in ops(value.writes)), default=0)
         spent.append(fill + sum(stream_cycles(op, warps(channel.consumer)) for op in ops(value.reads)))
     return max(spent) + late + 2 * latency
 
@@ -142,7 +144,7 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     """Versions of each channel against the most that make sense, with the cycles that one version is in use."""
     facts = []
     widths = [role.warps for role in reading.schedule.roles if role.name == CONSUMER] if reading is not None else []
-    consumer_warps = widths[0] if widths else max(problem.graph.threads // 32, 4)
+    consumer_warps = widths[0] if widths else max(problem.graph.threads // WARP_THREADS, WARPGROUP)
     for channel in structure_of(problem).channels:
         runs = iteration_limit(problem, channel.scope)
         limit = 1 if channel.carried else None if runs is None else runs * len(channel.hand_offs)

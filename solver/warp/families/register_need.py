@@ -1,17 +1,18 @@
 """A role's budget holds what its threads keep live, and the launch budget holds one warpgroup instruction.
 
-Live accumulators and fragments per thread, plus 26 at a matrix product (the constant of ptxas's C7602 message) and 16 at
-other operations for addresses and temporaries. Calibrated on ptxas 13.0.88: 192 accumulators a thread fit 240 registers and
-spill at 168, 256 spill at 240. A role that moves data through its threads' registers never gets the minimum budget
-(TileLang issue 359). ``R0 >= N/2 + 26`` or ptxas fails (C7602). Source: rule book 1.3; CUTLASS issue 2904.
+What a program needs is the device model's (:mod:`warpwright.solver.device.registers`): live accumulators and fragments per
+thread, and at that moment registers for addresses and temporaries. Calibrated on ptxas 13.0.88: 192 accumulators a thread fit
+240 registers and spill at 168, 256 spill at 240. A role that moves data through its threads' registers never gets the minimum
+budget (TileLang issue 359). ``R0 >= N/2 + 26`` or ptxas fails (C7602). Source: rule book 1.3; CUTLASS issue 2904.
 """
 
-from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
+from warpwright.solver.device.registers import instruction_floor, need
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.warp.encoding import Encoding, default_warps
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
-from warpwright.solver.warp.registers import THREADS_PER_GROUP, entry_registers, instruction_floor, need, program_of
+from warpwright.solver.warp.registers import entry_of, program_of, role_need
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.structure import structure_of
 
@@ -34,17 +35,17 @@ def build(enc: Encoding) -> None:
                     late = [lit for n, lit in enc.stage_is[scope, role, item].items() if n]
                     cases += [(frozenset(staged), [*guard, literal]) for literal in late]
             for spread, when in dict.fromkeys((s, tuple(w)) for s, w in cases):
-                peak = need(problem, program, warps, spread)
+                peak = need(problem.device, problem.source, program, warps, spread)
                 note = f"{role} needs {peak.registers} registers at {peak.op}"
                 model.at_least(
                     enc.registers[role], peak.registers, when=[*when, enc.no_reallocation.negated()], note=note
                 )
                 for total, literal in enc.groups.items():
-                    if problem.device.launch_registers(THREADS_PER_GROUP * total, blocks) < peak.registers:
+                    if problem.device.launch_registers(WARPGROUP_THREADS * total, blocks) < peak.registers:
                         model.any_of([literal.negated()], when=[*when, enc.no_reallocation], note=note)
             floor = instruction_floor(program, warps)
             for total, literal in enc.groups.items():
-                entry = problem.device.launch_registers(THREADS_PER_GROUP * total, blocks)
+                entry = problem.device.launch_registers(WARPGROUP_THREADS * total, blocks)
                 if entry < floor:
                     note = f"one instruction needs {floor} registers at launch, {total} warpgroups get {entry}"
                     model.any_of([literal.negated()], when=guard, note=note)
@@ -53,12 +54,12 @@ def build(enc: Encoding) -> None:
 def check(reading: Reading) -> tuple[Violation, ...]:
     """Need and launch floor of every role."""
     found: list[Violation] = []
-    entry = entry_registers(reading)
+    entry = entry_of(reading)
     for role in reading.schedule.roles:
         if role.warps <= 0:
             continue
         program = reading.order(role.name)
-        peak = need(reading.problem, program, role.warps, _spread(reading, role.name))
+        peak = role_need(reading, role.name)
         budget = role.registers_per_thread or entry
         if peak.registers > budget:
             held = ", ".join(f"{who} {amount}" for who, amount in peak.holders)
@@ -73,22 +74,13 @@ def check(reading: Reading) -> tuple[Violation, ...]:
     return tuple(found)
 
 
-def _spread(reading: Reading, role: str) -> frozenset[str]:
-    staged = [
-        scope
-        for (scope, owner) in reading.bodies
-        if owner == role and any(entry.item and entry.delta for entry in reading.entries(scope, role))
-    ]
-    return frozenset(staged)
-
-
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     """Registers per thread of each role against its budget."""
     facts = []
     if reading is not None:
-        entry = entry_registers(reading)
+        entry = entry_of(reading)
         for role in reading.schedule.roles:
-            peak = need(problem, reading.order(role.name), role.warps, _spread(reading, role.name))
+            peak = role_need(reading, role.name)
             budget = role.registers_per_thread or entry
             note = f"fullest at {peak.op}" if peak.op else ""
             facts.append(
@@ -98,9 +90,9 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     structure = structure_of(problem)
     for name in structure.roles:
         program = program_of(problem, structure, name)
-        groups = max(1, problem.graph.threads // THREADS_PER_GROUP)
+        groups = max(1, problem.graph.threads // WARPGROUP_THREADS)
         warps = WARPGROUP * groups if name == CONSUMER else default_warps(problem, structure, name)
-        peak = need(problem, program, warps, frozenset())
+        peak = need(problem.device, problem.source, program, warps, frozenset())
         limit = problem.device.setmaxnreg_maximum or problem.device.thread_registers
         note = f"with {warps} warps; fullest at {peak.op}" if peak.op else f"with {warps} warps"
         if peak.registers == 0:

@@ -8,13 +8,14 @@ TileLang or ptxas refuses it. Source: rule book 1.3; TileLang 0.1.15 wheel, MWS:
 ``annotate_warp_group_reg_alloc.cc:256-265``.
 """
 
-from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
+from warpwright.solver.device.registers import budgets
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal, linear
 from warpwright.solver.warp.encoding import Encoding
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
-from warpwright.solver.warp.registers import THREADS_PER_GROUP, budgets, entry_registers, least_budgets
+from warpwright.solver.warp.registers import entry_of, least_budgets
 from warpwright.solver.warp.schedule_reader import Reading
 
 NAME = "register_pool"
@@ -57,7 +58,7 @@ def _build_pool(enc: Encoding) -> None:
             model.equal(held, 0, when=[literal.negated()], note="there is no such warpgroup")
     blocks = enc.problem.graph.min_blocks_per_sm
     for groups, literal in enc.groups.items():
-        entry = enc.problem.device.launch_registers(THREADS_PER_GROUP * groups, blocks)
+        entry = enc.problem.device.launch_registers(WARPGROUP_THREADS * groups, blocks)
         model.at_most(
             linear(*((1, held) for held in totals)),
             groups * entry,
@@ -110,9 +111,9 @@ def check(reading: Reading) -> tuple[Violation, ...]:
             values = ", ".join(f"{r.name} {r.registers_per_thread}" for r in inside)
             say("one-budget-a-warpgroup", f"warpgroup {first // WARPGROUP} would have {values}", inside[0].name)
     if asking and device.setmaxnreg:
-        held, entry = budgets(reading), entry_registers(reading)
+        held, entry = budgets(reading.schedule.roles, reading.schedule.num_warps), entry_of(reading)
         if sum(held) > len(held) * entry:
-            asked, pool = THREADS_PER_GROUP * sum(held), THREADS_PER_GROUP * len(held) * entry
+            asked, pool = WARPGROUP_THREADS * sum(held), WARPGROUP_THREADS * len(held) * entry
             message = f"budgets {'/'.join(map(str, held))} need {asked:,} registers, the launch gave {pool:,}"
             say("pool-exceeded", message)
     return tuple(found)
@@ -122,10 +123,11 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     """Registers of the block against the pool, by warpgroup."""
     if reading is None:
         return (_least_pool(problem),)
-    entry = entry_registers(reading)
-    pool = THREADS_PER_GROUP * entry * (reading.schedule.num_warps // WARPGROUP)
-    asked = budgets(reading) if any(budgets(reading)) else (entry,) * (reading.schedule.num_warps // WARPGROUP)
-    held = tuple((f"warpgroup {n}", THREADS_PER_GROUP * value) for n, value in enumerate(asked))
+    entry = entry_of(reading)
+    pool = WARPGROUP_THREADS * entry * (reading.schedule.num_warps // WARPGROUP)
+    asked = budgets(reading.schedule.roles, reading.schedule.num_warps)
+    asked = asked if any(asked) else (entry,) * (reading.schedule.num_warps // WARPGROUP)
+    held = tuple((f"warpgroup {n}", WARPGROUP_THREADS * value) for n, value in enumerate(asked))
     note = f"{entry} registers a thread at launch"
     return (Fact("register pool", sum(amount for _, amount in held), pool, "registers", held, note),)
 
@@ -134,10 +136,10 @@ def _least_pool(problem: WarpProblem) -> Fact:
     """The pool at the kernel's own width: what the roles need at least, against what the launch gives."""
     budgets_of = least_budgets(problem)
     helpers = [budget for role, _, budget in budgets_of if role != CONSUMER]
-    held = [(role, THREADS_PER_GROUP * groups * budget) for role, groups, budget in budgets_of if role == CONSUMER]
+    held = [(role, WARPGROUP_THREADS * groups * budget) for role, groups, budget in budgets_of if role == CONSUMER]
     groups = sum(count for role, count, _ in budgets_of if role == CONSUMER) + (1 if helpers else 0)
-    held += [("helpers", THREADS_PER_GROUP * max(helpers))] if helpers else []
-    entry = problem.device.launch_registers(THREADS_PER_GROUP * groups, problem.graph.min_blocks_per_sm)
-    pool = THREADS_PER_GROUP * groups * entry
+    held += [("helpers", WARPGROUP_THREADS * max(helpers))] if helpers else []
+    entry = problem.device.launch_registers(WARPGROUP_THREADS * groups, problem.graph.min_blocks_per_sm)
+    pool = WARPGROUP_THREADS * groups * entry
     note = f"{groups} warpgroups get {entry} registers a thread at launch"
     return Fact("register pool", sum(amount for _, amount in held), pool, "registers", tuple(held), note)

@@ -5,8 +5,8 @@ Source: rule book 1.11; TileLang 0.1.15 wheel, ``src/cuda/transform/lower_shared
 
 from math import prod
 
+from warpwright.solver.device.tensor_memory import columns, tensor_buffers
 from warpwright.solver.domain.fact import Fact
-from warpwright.solver.domain.kernel import Buffer, Memory
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
 from warpwright.solver.warp.encoding import Encoding
@@ -14,33 +14,19 @@ from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
 NAME = "tensor_memory"
-CELL_BYTES = 4
-
-
-def tensor_buffers(problem: WarpProblem) -> tuple[Buffer, ...]:
-    """Buffers in tensor memory."""
-    return tuple(buffer for buffer in problem.graph.buffers if buffer.memory is Memory.TENSOR)
-
-
-def columns(problem: WarpProblem, buffer: Buffer, count: int) -> int:
-    """Columns that ``count`` versions allocate."""
-    lanes = max(problem.device.tensor_lanes, 1)
-    rows = min(buffer.shape[0], lanes) if buffer.shape else lanes
-    needed = count * -(-buffer.bytes // (CELL_BYTES * rows))
-    return max(problem.device.tensor_minimum_columns, 1 << (needed - 1).bit_length())
 
 
 def build(enc: Encoding) -> None:
     """Columns of all buffers with their versions; no lane beyond the last."""
     problem, model, total = enc.problem, enc.model, linear()
-    for buffer in tensor_buffers(problem):
+    for buffer in tensor_buffers(problem.graph):
         lanes = prod(buffer.shape[:1])
         model.at_most(linear(constant=lanes), problem.device.tensor_lanes, note=f"{buffer.name} has {lanes} rows")
         counted = enc.versions_is.get(buffer.name)
         if counted is None:
-            total += columns(problem, buffer, 1)
+            total += columns(problem.device, buffer, 1)
             continue
-        total += linear(*((columns(problem, buffer, n), literal.var) for n, literal in counted.items()))
+        total += linear(*((columns(problem.device, buffer, n), literal.var) for n, literal in counted.items()))
     limit = problem.device.tensor_columns
     model.at_most(total, limit, note=f"tensor memory within {limit} columns")
 
@@ -48,11 +34,11 @@ def build(enc: Encoding) -> None:
 def check(reading: Reading) -> tuple[Violation, ...]:
     """Lanes of each buffer, columns of all."""
     found, problem, total = [], reading.problem, 0
-    for buffer in tensor_buffers(problem):
+    for buffer in tensor_buffers(problem.graph):
         if prod(buffer.shape[:1]) > problem.device.tensor_lanes:
             message = f"{buffer.name} has {buffer.shape[0]} rows; there are {problem.device.tensor_lanes} lanes"
             found.append(Violation(NAME, "too-many-lanes", message, buffer.name))
-        total += columns(problem, buffer, reading.versions(buffer.name))
+        total += columns(problem.device, buffer, reading.versions(buffer.name))
     if total > problem.device.tensor_columns:
         message = f"{total} columns of tensor memory; there are {problem.device.tensor_columns}"
         found.append(Violation(NAME, "too-many-columns", message))
@@ -61,9 +47,9 @@ def check(reading: Reading) -> tuple[Violation, ...]:
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     """Columns by buffer, for kernels that use tensor memory."""
-    if not tensor_buffers(problem):
+    if not tensor_buffers(problem.graph):
         return ()
     count = (lambda name: 1) if reading is None else reading.versions
-    held = tuple((b.name, columns(problem, b, count(b.name))) for b in tensor_buffers(problem))
+    held = tuple((b.name, columns(problem.device, b, count(b.name))) for b in tensor_buffers(problem.graph))
     used = sum(amount for _, amount in held)
     return (Fact("tensor memory", used, problem.device.tensor_columns, "columns", held),)

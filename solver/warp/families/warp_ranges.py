@@ -8,7 +8,8 @@ book 1.2, 1.10 and 1.14.1-2; TileLang 0.1.15 wheel, ``src/cuda/op/gemm.cc:248-33
 from collections.abc import Callable
 from itertools import combinations
 
-from warpwright.solver.device.wgmma import WARPGROUP, is_wgmma, partition
+from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
+from warpwright.solver.device.wgmma import is_wgmma, partition
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import Op, OpKind
 from warpwright.solver.domain.verdict import Violation
@@ -18,7 +19,6 @@ from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
 NAME = "warp_ranges"
-THREADS_PER_WARP = 32
 _BLOCK_WIDE = (OpKind.FILL, OpKind.PARALLEL)
 
 
@@ -26,7 +26,7 @@ def build(enc: Encoding) -> None:
     """Ranges inside the block, disjoint, in canonical order unless a pin moves one; legal consumer widths only."""
     model, problem, roles = enc.model, enc.problem, enc.structure.roles
     for groups, literal in enc.groups.items():
-        if groups * WARPGROUP * THREADS_PER_WARP > problem.device.block_threads:
+        if groups * WARPGROUP * WARP_THREADS > problem.device.block_threads:
             model.any_of([literal.negated()], note=f"{groups} warpgroups are more threads than a block has")
         for role in roles:
             model.at_most(enc.first_warp[role] + enc.warps[role], WARPGROUP * groups, when=[literal])
@@ -81,7 +81,7 @@ def width_conflict(problem: WarpProblem, ops: tuple[Op, ...], warps: int) -> str
         if op.gemm is not None and problem.device.wgmma and is_wgmma(op.gemm) and partition(op.gemm, warps) is None:
             tile = f"{op.gemm.m} x {op.gemm.n}"
             return f"{op.id}: no {op.gemm.warp_policy} partition of {tile} over {warps} warps"
-        threads = warps * THREADS_PER_WARP
+        threads = warps * WARP_THREADS
         uneven = op.kind in _BLOCK_WIDE and op.elements >= threads and op.elements % threads
         if uneven and threads != problem.graph.threads:
             return f"{op.id}: {op.elements} elements do not divide over {threads} threads"
@@ -98,8 +98,8 @@ def check(reading: Reading) -> tuple[Violation, ...]:
 
     if schedule.num_warps <= 0 or schedule.num_warps % WARPGROUP:
         say("warps-multiple-of-four", f"num_warps is {schedule.num_warps}, not a positive multiple of four")
-    if schedule.num_warps * THREADS_PER_WARP > problem.device.block_threads:
-        threads = schedule.num_warps * THREADS_PER_WARP
+    if schedule.num_warps * WARP_THREADS > problem.device.block_threads:
+        threads = schedule.num_warps * WARP_THREADS
         say("too-many-threads", f"{threads} threads; a block has at most {problem.device.block_threads}")
     names = [role.name for role in schedule.roles]
     for name in sorted({name for name in names if names.count(name) > 1}):
@@ -131,13 +131,13 @@ def _check_role(reading: Reading, name: str, say: Callable[[str, str, str], None
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     """Threads of the block by role, or which consumer widths are legal."""
     if reading is not None:
-        held = tuple((role.name, role.warps * THREADS_PER_WARP) for role in reading.schedule.roles)
-        total = reading.schedule.num_warps * THREADS_PER_WARP
+        held = tuple((role.name, role.warps * WARP_THREADS) for role in reading.schedule.roles)
+        total = reading.schedule.num_warps * WARP_THREADS
         idle = total - sum(amount for _, amount in held)
         held = (*held, ("idle", idle)) if idle else held
         return (Fact("threads", total, problem.device.block_threads, "threads a block", held),)
     ops = problem.graph.ops
-    most = problem.device.block_threads // (THREADS_PER_WARP * WARPGROUP)
+    most = problem.device.block_threads // (WARP_THREADS * WARPGROUP)
     legal = [n for n in range(1, most) if not width_conflict(problem, ops, WARPGROUP * n)]
     pinned = problem.pins.consumer_warpgroups
     refused = width_conflict(problem, ops, WARPGROUP * pinned) if pinned else ""

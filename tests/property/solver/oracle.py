@@ -11,13 +11,13 @@ from itertools import product
 from hypothesis import strategies as st
 
 from tests.kernels import Sketch
+from warpwright.solver.device.shared_memory import area_bytes, shared_buffers
 from warpwright.solver.domain.kernel import KernelGraph, Memory, OpKind, Unit, UnitUse
 from warpwright.solver.domain.pins import DepthPin, Pins, PipelinePin, RolePin
 from warpwright.solver.domain.profile import HardwareProfile
 from warpwright.solver.domain.schedule import Pipeline, WarpSchedule
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.fallback_schedules import simple_schedule
-from warpwright.solver.warp.families.shared_memory import aligned_bytes, shared_buffers
 from warpwright.solver.warp.problem import WarpProblem, close_problem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.structure import structure_of
@@ -148,7 +148,7 @@ def judge(problem: WarpProblem, schedule: WarpSchedule) -> tuple[int, int, int, 
     """Interval, shared bytes, length and synchronisations: the levels of the objective, without an engine."""
     reading = Reading(problem, schedule)
     (time,) = loop_times(reading)
-    size = sum(aligned_bytes(buffer) * reading.versions(buffer.name) for buffer in shared_buffers(problem))
+    size = sum(area_bytes(problem.graph, b.bytes, reading.versions(b.name)) for b in shared_buffers(problem.graph))
     return time.interval, size, time.length, 4 * len(schedule.pipelines)
 
 

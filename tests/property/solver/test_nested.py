@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.kernels import Sketch
+from warpwright.solver.device.shared_memory import holders
 from warpwright.solver.domain.kernel import KernelGraph, Memory, Unit, UnitUse
 from warpwright.solver.domain.schedule import WarpSchedule
 from warpwright.solver.domain.verdict import ProvenOptimal
 from warpwright.solver.profiles import load_profile
-from warpwright.solver.warp.families.shared_memory import holders
 from warpwright.solver.warp.problem import WarpProblem, close_problem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.solve import solve
@@ -49,7 +49,7 @@ def nests(draw: st.DrawFn) -> KernelGraph:
 def judged(problem: WarpProblem, schedule: WarpSchedule) -> tuple[int, ...]:
     """Intervals, inner loop first, then bytes of the buffer: the first levels of the objective."""
     reading = Reading(problem, schedule)
-    return (*(time.interval for time in loop_times(reading)), dict(holders(reading))["As"])
+    return (*(time.interval for time in loop_times(reading)), dict(holders(problem.graph, schedule))["As"])
 
 
 def with_depths(schedule: WarpSchedule, outer: int, inner: int) -> WarpSchedule:

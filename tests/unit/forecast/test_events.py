@@ -2,6 +2,7 @@
 
 import pytest
 
+from warpwright.solver.device.operation_costs import OperationCost
 from warpwright.solver.forecast.events import (
     Arrive,
     Async,
@@ -9,7 +10,6 @@ from warpwright.solver.forecast.events import (
     Commit,
     Drain,
     Engine,
-    Job,
     Mark,
     Run,
     Stream,
@@ -23,30 +23,30 @@ def stream(name: str, *instructions: object, start: float = 0.0) -> Stream:
 
 
 def test_two_jobs_on_one_unit_take_twice_as_long() -> None:
-    job = Job("product", (("tensor_core", 100.0),))
+    job = OperationCost("product", (("tensor_core", 100.0),))
     assert Engine([stream("a", Run(job)), stream("b", Run(job))]).run() == pytest.approx(200.0)
 
 
 def test_jobs_on_different_units_overlap() -> None:
-    first, second = Job("product", (("tensor_core", 100.0),)), Job("exponentials", (("sfu", 80.0),))
+    first, second = OperationCost("product", (("tensor_core", 100.0),)), OperationCost("exponentials", (("sfu", 80.0),))
     assert Engine([stream("a", Run(first)), stream("b", Run(second))]).run() == pytest.approx(100.0)
 
 
 def test_a_job_is_as_slow_as_its_most_contended_unit() -> None:
-    product = Job("product", (("tensor_core", 100.0), ("shared", 60.0)))
-    copy = Job("copy", (("shared", 60.0),))
+    product = OperationCost("product", (("tensor_core", 100.0), ("shared", 60.0)))
+    copy = OperationCost("copy", (("shared", 60.0),))
     # Alone they take 0.6 and all of shared memory: together both run at 1 / 1.6, so the copy ends at 96, with 40 % to go.
     assert Engine([stream("a", Run(product)), stream("b", Run(copy))]).run() == pytest.approx(96.0 + 40.0)
 
 
 def test_a_single_stream_does_not_fill_a_unit_that_it_cannot_keep_busy() -> None:
-    job = Job("arithmetic", (("alu", 60.0),), floor=100.0)
+    job = OperationCost("arithmetic", (("alu", 60.0),), floor=100.0)
     assert Engine([stream("a", Run(job))]).run() == pytest.approx(100.0)
     assert Engine([stream("a", Run(job)), stream("b", Run(job))]).run() == pytest.approx(120.0)
 
 
 def test_a_queue_passes_one_job_at_a_time_and_latency_overlaps() -> None:
-    load = Job("load", (("fill", 50.0),), lead=100.0, queue="tma")
+    load = OperationCost("load", (("fill", 50.0),), lead=100.0, queue="tma")
     loader = stream("load", Async(load, "p"), Async(load, "p"), Drain("p", "loads"))
     engine = Engine([loader])
     assert engine.run() == pytest.approx(200.0)
@@ -55,14 +55,14 @@ def test_a_queue_passes_one_job_at_a_time_and_latency_overlaps() -> None:
 
 
 def test_drain_lets_the_allowed_number_stay_unfinished() -> None:
-    load = Job("load", (("fill", 50.0),), lead=100.0, queue="tma")
+    load = OperationCost("load", (("fill", 50.0),), lead=100.0, queue="tma")
     eager = stream("load", Async(load, "p"), Async(load, "p"), Drain("p", "loads", allowed=1), Mark("k", 0))
     Engine([eager]).run()
     assert eager.marks["k", 0] == pytest.approx(150.0)
 
 
 def test_streams_side_by_side_share_units_but_a_streams_own_jobs_pass_in_turn() -> None:
-    product = Job("product", (("tensor_core", 100.0),), queue="tensor_core")
+    product = OperationCost("product", (("tensor_core", 100.0),), queue="tensor_core")
     work = [
         Async(product, "p"),
         Async(product, "p"),
@@ -82,14 +82,14 @@ def test_streams_side_by_side_share_units_but_a_streams_own_jobs_pass_in_turn() 
 @pytest.mark.parametrize("apart", [frozenset[str](), frozenset({"tensor_core"})])
 @pytest.mark.parametrize("flying", [1, 2, 5])
 def test_jobs_in_flight_take_their_floor_each_and_their_tails_overlap(apart: frozenset[str], flying: int) -> None:
-    product = Job("product", (("tensor_core", 100.0),), floor=150.0, tail=60.0, queue="tensor_core")
+    product = OperationCost("product", (("tensor_core", 100.0),), floor=150.0, tail=60.0, queue="tensor_core")
     engine = Engine([stream("a", *[Async(product, "p")] * flying, Drain("p", "wgmma"))], side_by_side=apart)
     assert engine.run() == pytest.approx(150.0 * flying + 60.0)
 
 
 def test_a_commit_without_jobs_of_its_own_waits_for_those_that_still_run() -> None:
     first, second = Barrier("first", 1), Barrier("second", 1)
-    product = Job("product", (("tensor_core", 100.0),), queue="tensor_core")
+    product = OperationCost("product", (("tensor_core", 100.0),), queue="tensor_core")
     core = stream(
         "mma", Async(product, "p"), Commit(first, "p"), Async(product, "p"), Commit(first, "p"), Commit(second, "p")
     )
@@ -100,7 +100,7 @@ def test_a_commit_without_jobs_of_its_own_waits_for_those_that_still_run() -> No
 
 
 def test_tail_occupies_no_unit() -> None:
-    job = Job("product", (("tensor_core", 100.0),), tail=50.0)
+    job = OperationCost("product", (("tensor_core", 100.0),), tail=50.0)
     engine = Engine([stream("a", Run(job), Mark("k", 0)), stream("b", Run(job), Mark("k", 0))])
     assert engine.run() == pytest.approx(250.0)
     assert engine.busy["tensor_core"] == pytest.approx(200.0)
@@ -108,7 +108,7 @@ def test_tail_occupies_no_unit() -> None:
 
 def test_a_barrier_phase_needs_all_arrivals_and_wakes_with_latency() -> None:
     full = Barrier("full", 2)
-    load = Job("load", (("fill", 30.0),))
+    load = OperationCost("load", (("fill", 30.0),))
     waiting = stream("consumer", Wait(full, 0, 5.0, "full"), Mark("k", 0))
     early = stream("early", Arrive(full))
     late = stream("late", Async(load, "p"), Commit(full, "p"))
@@ -130,7 +130,7 @@ def test_parity_of_a_fresh_barrier_lets_the_producer_pass_and_the_consumer_wait(
 
 
 def test_thread_barriers_release_all_members_together() -> None:
-    slow = stream("slow", Run(Job("work", (("alu", 40.0),))), Sync("role", 2, 3.0), Mark("k", 0))
+    slow = stream("slow", Run(OperationCost("work", (("alu", 40.0),))), Sync("role", 2, 3.0), Mark("k", 0))
     fast = stream("fast", Sync("role", 2, 3.0), Mark("k", 0))
     Engine([slow, fast]).run()
     assert slow.marks["k", 0] == fast.marks["k", 0] == pytest.approx(43.0)
@@ -146,6 +146,6 @@ def test_streams_that_wait_for_each_other_are_reported() -> None:
 
 
 def test_nobody_is_stuck_when_all_finish() -> None:
-    engine = Engine([stream("a", Run(Job("work", (("alu", 1.0),))))])
+    engine = Engine([stream("a", Run(OperationCost("work", (("alu", 1.0),))))])
     engine.run()
     assert engine.stuck() == ()

@@ -7,10 +7,10 @@ import pytest
 from tests import kernels
 from warpwright.solver.candidates.sketch import sketch
 from warpwright.solver.candidates.structures import space_of
+from warpwright.solver.device.machine import machine
+from warpwright.solver.device.operation_costs import OperationCosts
 from warpwright.solver.domain import HardwareProfile, Issue, KernelGraph, Pins, WarpSchedule
 from warpwright.solver.forecast import simulate
-from warpwright.solver.forecast.costs import Costs
-from warpwright.solver.forecast.machine import machine
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.problem import close_problem
 
@@ -65,7 +65,7 @@ def test_operands_come_free_one_product_at_a_time_only_with_a_pipeline_for_each(
 def test_products_into_tensor_memory_give_their_operands_back_when_they_are_over() -> None:
     graph, device = kernels.blackwell_gemm(128, 256, 64), machine(B200)
     moved = (128 + 256) * 64 * 2 / device.shared_bytes
-    product = dict(Costs(graph, device).of(graph.op("mma"), 1, 1, 0.0, 0).demands)["shared"]
+    product = dict(OperationCosts(graph, device).of(graph.op("mma"), 1, 1, 0.0, 0).demands)["shared"]
     schedule = list(schedules(graph, B200, 1).values())[-1]
     assert simulate(graph, B200, schedule).interval_cycles == pytest.approx(moved + product, rel=0.01), (
         "shared memory is full"

@@ -8,6 +8,7 @@ import pytest
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
 from benchmarks.ranking import schedule_of
 from tests import kernels
+from warpwright.solver.device.machine import machine
 from warpwright.solver.domain import (
     ROOT,
     BaselineKind,
@@ -24,7 +25,6 @@ from warpwright.solver.domain import (
 )
 from warpwright.solver.forecast import baseline_schedule, forecast_baseline, simulate
 from warpwright.solver.forecast.loops import loops_of
-from warpwright.solver.forecast.machine import machine
 from warpwright.solver.forecast.traffic import misses
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.verify import verify

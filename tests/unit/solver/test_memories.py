@@ -6,6 +6,8 @@ import pytest
 
 from tests import kernels
 from tests.kernels import Sketch
+from warpwright.solver.device.shared_memory import holders
+from warpwright.solver.device.tensor_memory import columns
 from warpwright.solver.domain.kernel import KernelGraph, Memory, ScopeKind
 from warpwright.solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin
 from warpwright.solver.domain.profile import HardwareProfile
@@ -22,8 +24,6 @@ from warpwright.solver.domain.schedule import (
 )
 from warpwright.solver.domain.verdict import Infeasible, ProvenOptimal
 from warpwright.solver.profiles import load_profile
-from warpwright.solver.warp.families.shared_memory import aligned_bytes, holders
-from warpwright.solver.warp.families.tensor_memory import columns
 from warpwright.solver.warp.problem import close_problem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.solve import solve
@@ -64,17 +64,10 @@ def test_changing_the_profile_alone_changes_the_answer() -> None:
     assert not isinstance(verdict, ProvenOptimal) or verdict.certificate.on_chip_bytes <= 101_376
 
 
-def test_every_version_is_aligned() -> None:
-    graph = kernels.gemm(64, 64, 64, threads=128)
-    odd = tuple(replace(b, bytes=b.bytes + 16) if b.name == "As" else b for b in graph.buffers)
-    problem = close_problem(replace(graph, buffers=odd), H200)
-    assert aligned_bytes(problem.graph.buffer("As")) == 64 * 64 * 2 + 1024
-
-
 @pytest.mark.parametrize(("n", "versions", "expected"), [(128, 1, 128), (128, 3, 512), (8, 1, 32), (256, 2, 512)])
 def test_columns_are_powers_of_two_from_thirty_two(n: int, versions: int, expected: int) -> None:
     problem = close_problem(kernels.blackwell_gemm(128, n), B200)
-    assert columns(problem, problem.graph.buffer("acc"), versions) == expected
+    assert columns(problem.device, problem.graph.buffer("acc"), versions) == expected
 
 
 def test_a_product_in_tensor_memory_signals_from_one_warp() -> None:
@@ -155,7 +148,7 @@ def test_nested_pipelines_multiply_their_versions() -> None:
     problem = close_problem(nested(), H200)
     reading = Reading(problem, nested_schedule(3, 2))
     assert reading.versions("As") == 6
-    assert dict(holders(reading))["As"] == 6 * 8192
+    assert dict(holders(problem.graph, reading.schedule))["As"] == 6 * 8192
     assert violations(problem, nested_schedule(3, 2)) == ()
     assert {v.rule for v in violations(problem, nested_schedule(6, 5))} == {"deeper-than-trips", "over-capacity"}
 
@@ -188,7 +181,7 @@ def test_nested_depths_share_what_memory_there_is(inner: int, outer: int) -> Non
     assert isinstance(verdict.schedule, WarpSchedule)
     reading = Reading(problem, verdict.schedule)
     assert [pipeline.depth for pipeline in reading.protecting("As")] == [outer, inner]
-    assert dict(holders(reading))["As"] == outer * inner * 8192
+    assert dict(holders(problem.graph, reading.schedule))["As"] == outer * inner * 8192
 
 
 def test_a_loop_that_may_not_run_nests_nothing() -> None:

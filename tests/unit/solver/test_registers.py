@@ -3,15 +3,16 @@
 import pytest
 
 from tests import kernels
+from warpwright.solver.device.liveness import peak_registers
+from warpwright.solver.device.registers import budgets, instruction_floor
 from warpwright.solver.device.wgmma import Partition, instruction_registers, is_wgmma, partition
 from warpwright.solver.domain.kernel import GemmShape, KernelGraph, Memory
 from warpwright.solver.domain.schedule import OpRef, Role, RoleBody, ScopeProgram, WarpSchedule
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.families.register_need import check as check_need
 from warpwright.solver.warp.families.register_pool import check as check_pool
-from warpwright.solver.warp.liveness import peak_registers
 from warpwright.solver.warp.problem import close_problem
-from warpwright.solver.warp.registers import budgets, entry_registers, instruction_floor
+from warpwright.solver.warp.registers import entry_of
 from warpwright.solver.warp.schedule_reader import Reading
 
 H200 = load_profile("h200")
@@ -71,9 +72,8 @@ def test_only_multiples_of_eight_in_range(value: int) -> None:
 
 def test_idle_warps_and_warpgroups_are_counted() -> None:
     roles = (Role("consumer", 0, 8, 240), Role("load", 8, 9, 24))
-    problem = close_problem(kernels.gemm(), H200)
-    assert budgets(Reading(problem, block(*roles))) == (240, 240, 24)
-    assert budgets(Reading(problem, block(*roles, warps=16))) == (240, 240, 24, 24)
+    assert budgets(roles, 12) == (240, 240, 24)
+    assert budgets(roles, 16) == (240, 240, 24, 24)
     assert "pool-exceeded" in pool_rules(*roles, warps=16)
 
 
@@ -89,14 +89,14 @@ def test_zero_beside_positive_is_refused() -> None:
 @pytest.mark.parametrize(("warps", "entry"), [(4, 255), (8, 255), (12, 168), (16, 128), (20, 96), (32, 64)])
 def test_launch_registers_follow_the_thread_count(warps: int, entry: int) -> None:
     problem = close_problem(kernels.gemm(), H200)
-    assert entry_registers(Reading(problem, block(Role("all", 0, warps, 0)))) == entry
+    assert entry_of(Reading(problem, block(Role("all", 0, warps, 0)))) == entry
 
 
 def test_launch_registers_never_exceed_the_largest_budget() -> None:
     """256 threads with a consumer of 128 were launched with 128 (ptxas 13.0.88)."""
     problem = close_problem(kernels.gemm(), H200)
     roles = (Role("consumer", 0, 4, 128), Role("load", 4, 8, 24))
-    assert entry_registers(Reading(problem, block(*roles))) == 128
+    assert entry_of(Reading(problem, block(*roles))) == 128
 
 
 def shape(m: int, n: int, policy: str = "square", *, changes: dict[str, object] | None = None) -> GemmShape:
@@ -127,7 +127,7 @@ def test_four_warpgroups_cannot_launch_a_wide_instruction() -> None:
     assert instruction_floor([op for op in graph.ops if op.gemm], 12) == 154
     problem = close_problem(graph, H200)
     wide = block(Role("consumer", 0, 12, 160), Role("load", 12, 13, 24))
-    assert entry_registers(Reading(problem, wide)) == 128
+    assert entry_of(Reading(problem, wide)) == 128
     assert "launch-floor" in {v.rule for v in check_need(Reading(problem, whole(wide)))}
 
 
@@ -172,8 +172,8 @@ def test_scores_are_dead_once_they_are_cast() -> None:
     """192 x 128 attention on three warpgroups runs at 160 registers; a count of all fragments would ask for more."""
     problem = close_problem(kernels.attention(192, 128, threads=384), H200)
     program = [op for op in problem.source.below(ROOT) if op.id not in ("copy_q", "copy_k", "copy_v", "store_o")]
-    peak = peak_registers(problem, program, 12, {}, frozenset())
+    peak = peak_registers(problem.source, program, 12, {}, frozenset())
     assert dict(peak.holders)["acc"] == dict(peak.holders)["scores"] == 64
     assert peak.registers < 144
-    overlapped = peak_registers(problem, program, 12, {}, frozenset({"k"}))
+    overlapped = peak_registers(problem.source, program, 12, {}, frozenset({"k"}))
     assert overlapped.registers > 160

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tests.unit.solver.families.situations import Situation
-from warpwright.solver.device.wgmma import WARPGROUP
+from warpwright.solver.device.limits import WARPGROUP
 from warpwright.solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin, StagePin
 from warpwright.solver.domain.schedule import Fence, Instruction, OpRef, Sync, WarpSchedule
 from warpwright.solver.engines import Budget, EngineStatus, engine

@@ -7,8 +7,7 @@ import pytest
 from tests.unit.solver.families.boundaries import Boundary, assert_built, assert_checked
 from tests.unit.solver.families.kernels import ring
 from tests.unit.solver.families.situations import Situation
-from warpwright.solver.warp.families.shared_memory import holders
-from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.device.shared_memory import block_bytes
 
 BLOCKS = 2
 
@@ -23,7 +22,7 @@ def two_blocks(**device: int) -> Situation:
 def two_blocks_need() -> int:
     """Bytes of shared memory of an SM that both take, with what the system reserves for each."""
     both = two_blocks()
-    used = sum(size for _, size in holders(Reading(both.problem, both.schedule)))
+    used = block_bytes(both.problem.graph, both.schedule)
     return BLOCKS * (used + both.problem.device.shared_bytes_reserved)
 
 

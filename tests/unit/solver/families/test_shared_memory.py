@@ -5,8 +5,7 @@ import pytest
 from tests.unit.solver.families.boundaries import Boundary, assert_built, assert_checked
 from tests.unit.solver.families.kernels import ring
 from tests.unit.solver.families.situations import Situation
-from warpwright.solver.warp.families.shared_memory import holders
-from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.device.shared_memory import block_bytes
 
 USED = 2 * (64 * 32 * 2 + 64 * 32 * 2) + 64 * 64 * 2 + 1024
 """Two versions of both operands, the output tile, and one KiB for the barriers."""
@@ -30,7 +29,7 @@ BOUNDARIES = (
 
 def test_the_sum_is_the_one_on_paper() -> None:
     situation = ring()
-    assert sum(size for _, size in holders(Reading(situation.problem, situation.schedule))) == USED
+    assert block_bytes(situation.problem.graph, situation.schedule) == USED
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES, ids=str)
