@@ -7,6 +7,7 @@ and bulk stores are over when their waits are. The other way round, an asynchron
 behind its wait: the arrival that TileLang defers to the end of the copies is no fence. All other pairs are TileLang's own
 (docs/proxies.md). ``build`` adds nothing: where the fences stand follows from the placement
 (:func:`warpwright.solver.warp.proxies.with_fences`), and :mod:`warpwright.solver.warp.families.pipeline_depth` counts their time.
+Source: PTX ISA 8.x, memory consistency model, proxies; TileLang 0.1.15 wheel, MWS:375-401, 1391-1419.
 """
 
 from warpwright.solver.domain.fact import Fact
