@@ -81,6 +81,9 @@ class Conditions:
     foreign_processes: int | None = None
     foreign: tuple[str, ...] = ()
     """Those processes in words, as far as the driver tells of them."""
+    foreign_busy_percent: int | None = None
+    """How busy they kept the multiprocessors since the conditions before; 0 for a context that does nothing, None where the
+    driver does not say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ THROTTLE = {
 EVENTS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
 """The present name, and that of drivers before R535."""
 
+NOT_FOUND = 6
+"""``NVML_ERROR_NOT_FOUND`` of ``nvml.h``."""
 CLEARING_SECONDS, CLEARING_STEP = 3.0, 0.1
 """How long other processes are waited for to go, when our context was made: those of our own that ended need a moment."""
 
@@ -44,6 +46,8 @@ class Nvml:
 
     def __init__(self) -> None:
         self._handle: Any = None
+        self._asked_at = 0
+        """When the driver was asked last how busy others are, in microseconds since the epoch, as it counts."""
         self._ours: set[int] = set()
         """Processes of which exactly one is ours: one where it is known which, none where ours is not listed."""
         self._before: set[int] | None = None
@@ -60,6 +64,7 @@ class Nvml:
         if handle is None or self._before is None:
             return
         self._handle = handle
+        self._asked_at = time.time_ns() // 1000
         now = _listed(handle) or set()
         self._ours = {own_pid} & now or now - self._before
         # A session's child that was ended a moment ago is listed until the driver has cleared up after it.
@@ -82,7 +87,22 @@ class Nvml:
             throttle=_throttle(self._handle),
             foreign_processes=None if seen is None else len(others),
             foreign=tuple(_described(pid) for pid in sorted(others)),
+            foreign_busy_percent=self._busy_percent(others),
         )
+
+    def _busy_percent(self, others: set[int]) -> int | None:
+        """The largest share of the multiprocessors' time that one of these processes took since the last question."""
+        since, self._asked_at = self._asked_at, time.time_ns() // 1000
+        if not others:
+            return 0
+        if not hasattr(pynvml, "nvmlDeviceGetProcessUtilization"):
+            return None
+        try:
+            samples = pynvml.nvmlDeviceGetProcessUtilization(self._handle, since)
+        except pynvml.NVMLError as error:
+            # "Not found" is the driver's word for no sample: nobody worked.
+            return 0 if getattr(error, "value", None) == NOT_FOUND else None
+        return max((int(sample.smUtil) for sample in samples if int(sample.pid) in others), default=0)
 
     def _others(self, seen: set[int]) -> set[int]:
         """Those seen that are not ours; where ours is one of several, all of these but one."""

@@ -288,7 +288,8 @@ def _first_fault(checks: Sequence[CheckReport]) -> str | None:
 
 
 def _contended(*seen: Conditions) -> bool:
-    return any(conditions.foreign_processes for conditions in seen)
+    """Whether another process worked on the device, or may have; one that only holds a context takes no time from us."""
+    return any(conditions.foreign_processes and conditions.foreign_busy_percent != 0 for conditions in seen)
 
 
 def _other_arch(built_for: str, device: str) -> str | None:

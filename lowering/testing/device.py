@@ -10,7 +10,8 @@ begins with ``MAGIC``, its behaviour as JSON behind it: so it travels to a worke
 ``fault``     refused, illegal, lost, hang, segfault, killed (as by somebody outside; with a file ``once``, the first time only)
 ``after``     launches after which the fault begins (default 0)
 ``load_seconds``  time that loading takes (default 0)
-Of the device: ``foreign`` processes seen, ``drift`` relative slow-down per launch, ``canary`` (ok, wrong, hang), ``arch``,
+Of the device: ``foreign`` processes seen, ``foreign_busy`` percent that they work, ``drift`` relative slow-down per
+launch, ``canary`` (ok, wrong, hang), ``arch``,
 ``floor`` none. Values are computed from the seed, so reference and candidate agree unless told otherwise.
 """
 
@@ -105,7 +106,8 @@ class SimulatedDevice:
     def conditions(self) -> Conditions:
         """Clock falls with the drift; neighbours as scripted."""
         clock = int(1980 / (1 + self._drift()))
-        return Conditions(clock, 3201, 400.0, 700.0, 50, (), self._options.get("foreign", 0))
+        foreign, busy = self._options.get("foreign", 0), self._options.get("foreign_busy")
+        return Conditions(clock, 3201, 400.0, 700.0, 50, (), foreign, foreign_busy_percent=busy)
 
     def canary(self) -> bool:
         """As scripted."""

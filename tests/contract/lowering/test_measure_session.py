@@ -199,6 +199,13 @@ def test_times_taken_beside_other_processes_never_win() -> None:
     assert report.winner is None
 
 
+def test_a_neighbour_that_does_nothing_takes_no_time_from_us() -> None:
+    """A notebook that holds a context made every candidate contended, and the answer unmeasured."""
+    report = session({"a": {"ns": 1000}}, foreign=1, foreign_busy=0)
+    assert report.result("a").flags == ()
+    assert report.winner == "a"
+
+
 def test_a_time_below_the_roofline_is_looked_at_twice_and_cannot_win() -> None:
     jobs = [job("tiny", floor_ns=500.0), job("honest", floor_ns=500.0)]
     report = session({"tiny": {"ns": 1}, "honest": {"ns": 800}}, jobs=jobs)

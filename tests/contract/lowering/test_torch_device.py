@@ -176,6 +176,15 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* h, unsigned* n, process* p) {
   asked++;
   return 0;
 }
+typedef struct { unsigned pid; unsigned long long when; unsigned sm, memory, encoder, decoder; } sample;
+int nvmlDeviceGetProcessUtilization(void* h, sample* s, unsigned* n, unsigned long long since) {
+  (void)h; (void)since;
+  if (getenv("IDLE")) return 6;     /* NVML_ERROR_NOT_FOUND: no sample, nobody worked */
+  if (!s) { *n = 2; return 7; }
+  s[0].pid = 4242; s[0].sm = 98; s[1].pid = 70; s[1].sm = 31;
+  *n = 2;
+  return 0;
+}
 int nvmlSystemGetProcessName(unsigned pid, char* t, unsigned n) { strncpy(t, "train.py", n); return pid == 71 ? 0 : 6; }
 int nvmlDeviceGetClockInfo(void* h, unsigned kind, unsigned* v) { (void)h; *v = kind == 1 ? 1980 : 3201; return 0; }
 int nvmlDeviceGetPowerUsage(void* h, unsigned* v) { (void)h; *v = 512500; return 0; }
@@ -194,6 +203,7 @@ first, second = driver.conditions(), driver.conditions()
 print(first.sm_clock_mhz, first.memory_clock_mhz, first.power_watts, first.power_limit_watts, first.temperature_celsius)
 print(first.throttle, first.foreign_processes, second.foreign_processes, driver.driver_version())
 print(*first.foreign, *second.foreign)
+print(first.foreign_busy_percent, second.foreign_busy_percent)
 """
 
 
@@ -219,12 +229,17 @@ def test_the_drivers_own_words_are_read_through_nvml(tmp_path: Path) -> None:
         "1980 3201 512.5 None 61",
         "('power_cap',) 1 2 580.1",
         "process 70 process 70 process 71 (train.py)",
+        "31 31",
     ]
+
+
+def test_a_neighbour_that_only_holds_a_context_is_known_to_be_idle(tmp_path: Path) -> None:
+    assert read_nvml(tmp_path, 0.0, IDLE="1")[-1] == "0 0"
 
 
 def test_a_child_that_was_ended_a_moment_ago_is_no_neighbour(tmp_path: Path) -> None:
     """After a kernel that hung, the driver lists its process for a while: times were called contended on a device of our own."""
-    assert read_nvml(tmp_path, 60.0, DYING="1")[1:] == ["('power_cap',) 0 0 580.1", ""]
+    assert read_nvml(tmp_path, 60.0, DYING="1")[1:] == ["('power_cap',) 0 0 580.1", "", "0 0"]
 
 
 @pytest.mark.parametrize("missing", ["package", "driver"])
@@ -239,7 +254,7 @@ def test_a_machine_without_nvml_measures_without_its_words(tmp_path: Path, missi
     }
     command = [sys.executable, "-c", block + READ.replace("SECONDS, 0", "0.0, 0")]
     run = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines() == ["None None None None None", "() None None ", ""]
+    assert run.stdout.splitlines() == ["None None None None None", "() None None ", "", "None None"]
 
 
 def test_an_npu_that_is_not_there_is_named(tmp_path: Path) -> None:
