@@ -19,7 +19,7 @@ from warpwright.solver.domain import digest_text, dumps, load
 from warpwright.solver.domain.pins import Pins
 from warpwright.tuning.bundle import BundleResults, read_results
 from warpwright.tuning.measure.devices import told_outcomes
-from warpwright.tuning.orchestrate import with_measurement
+from warpwright.tuning.measuring import with_measurement
 from warpwright.tuning.ranking import best_of, note_of, tied_with_best
 from warpwright.tuning.toolchain import Identity
 
