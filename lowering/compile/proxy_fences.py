@@ -4,7 +4,10 @@ TileLang 0.1.15 gives a slot back straight after ordinary shared loads: ``ptx_ar
 copy that refills the slot waits for nothing else. On an H200 it overwrites what is still being read, in the builds of the
 compiler's own choices as in ours (docs/findings/release-after-generic-reads.md). Here each thread's path is followed with what
 it has read through the generic proxy since its last fence; an arrival that lets a bulk copy into such a buffer gets
-``fence.proxy.async.shared::cta`` in front of it. A kernel without such a place is returned as it is.
+``fence.proxy.async.shared::cta`` in front of it. The other way round, ``cp.async`` writes through the generic proxy when it
+ends, which is at a wait: a warpgroup product that reads such a tile by descriptors behind a wait gets its fence too, where
+TileLang forgot it (in iterations that it peels off a loop, and behind a load role). A kernel without such a place is returned
+as it is.
 """
 
 from collections.abc import Iterator
@@ -25,8 +28,15 @@ ASYNC_READERS = (
     *("tl.initialize_tcgen05_descriptor", "tl.increase_descriptor_offset", "tirx.ptx_cp_async_bulk"),
 )
 """Prefixes of operators that reach shared memory through the asynchronous proxy, or only make a descriptor of it."""
+COPIES = ("tirx.ptx_cp_async", "tl.ptx_cp_async")
+DESCRIPTORS = ("tl.initialize_wgmma_descriptor",)
+COPY_ENDS = (*WAITS, "tirx.ptx_wait_group", "tl.ptx_wait_group")
+PRODUCT_BEGINS = "tl.warpgroup_arrive"
 READS = 1
 """Bit of the access mask of ``tvm_access_ptr``."""
+
+LANDED = -1
+"""Stands in a state for tiles that ``cp.async`` has written since the last fence."""
 
 State = frozenset[int]
 """Buffers, by number, that the thread may have read through the generic proxy since its last fence."""
@@ -75,13 +85,19 @@ class _Rewriter:
     """Barriers that a thread has waited for when it starts a bulk copy into a buffer, in this iteration or an earlier one."""
     _direct: set[int] = field(default_factory=set)
     """Buffers that a thread refills after reading them itself: nothing but a barrier of the block stands between."""
+    _copied: bool = False
+    """Whether products read by descriptors what ``cp.async`` writes."""
     _analyzer: arith.Analyzer = field(default_factory=arith.Analyzer)
 
     def run(self) -> Any:
         """The new body."""
-        self._collect(self.function.body, [])
-        if not self._guards:
-            return self.function.body
+        body = self.function.body
+        self._collect(body, [])
+        written = {buffer for call in _calls(body, COPIES) for buffer in self._pointed(call)}
+        described = {buffer for call in _calls(body, DESCRIPTORS) for buffer in self._pointed(call, READS)}
+        self._copied = bool(written & described)
+        if not self._guards and not self._copied:
+            return body
         self._walk(self.function.body, frozenset())
         self.added = 0
         return self._walk(self.function.body, frozenset())[0]
@@ -124,8 +140,12 @@ class _Rewriter:
     def _walk(self, stmt: Any, state: State) -> tuple[Any, State]:
         """The statement with its fences, and the state behind it."""
         if isinstance(stmt, tirx.SeqStmt):
-            parts = []
-            for part in stmt.seq:
+            parts: list[Any] = []
+            for place, part in enumerate(stmt.seq):
+                begins = LANDED in state and _name(getattr(part, "value", None)) == PRODUCT_BEGINS
+                following = stmt.seq[place + 1] if place + 1 < len(stmt.seq) else None
+                if begins and _name(getattr(following, "value", None)) != FENCE:
+                    parts, state = [*parts, self._fence()], frozenset()
                 new, state = self._walk(part, state)
                 parts += list(new.seq) if isinstance(new, tirx.SeqStmt) else [new]
             same = len(parts) == len(stmt.seq) and all(a.same_as(b) for a, b in zip(parts, stmt.seq, strict=True))
@@ -169,10 +189,13 @@ class _Rewriter:
         else:
             needed = name in BLOCK_SYNCS and bool(state & self._direct)
         if needed:
-            self.added += 1
-            fence = tirx.Evaluate(tirx.call_intrin("handle", ir.Op.get(FENCE)))
-            return tirx.SeqStmt([fence, stmt]), frozenset()
-        return stmt, state | self._read(stmt)
+            return tirx.SeqStmt([self._fence(), stmt]), frozenset()
+        landed = {LANDED} if self._copied and name in COPY_ENDS else set()
+        return stmt, state | self._read(stmt) | landed
+
+    def _fence(self) -> Any:
+        self.added += 1
+        return tirx.Evaluate(tirx.call_intrin("handle", ir.Op.get(FENCE)))
 
     def _read(self, node: Any) -> State:
         """Buffers that bulk copies fill and this statement or expression reads through the generic proxy."""
@@ -194,10 +217,10 @@ class _Rewriter:
             visit(part)
         return frozenset(found & self._guards.keys())
 
-    def _pointed(self, call: Any) -> Iterator[int]:
-        """Buffers that a bulk copy fills: its pointers to shared memory with the bit for writing."""
+    def _pointed(self, call: Any, bits: int = ~READS) -> Iterator[int]:
+        """Buffers that a copy fills, by its pointers with the bit for writing; those with other ``bits`` when given."""
         for part in _outermost_first(call):
-            if _name(part) == "tirx.tvm_access_ptr" and int(part.args[4]) & ~READS:
+            if _name(part) == "tirx.tvm_access_ptr" and int(part.args[4]) & bits:
                 yield self._number(part.args[1])
 
 

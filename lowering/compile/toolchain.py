@@ -21,7 +21,7 @@ __all__ = ["LOWERING", "CudaToolchain", "ToolchainMissing", "find_cuda", "tilela
 
 OVERRIDE = "WARPWRIGHT_NVCC"
 
-LOWERING = "4"
+LOWERING = "5"
 """Of what we do to a kernel around TileLang: another number when the same schedule gives another binary than before."""
 
 

@@ -10,10 +10,6 @@ from tilelang import tvm
 from warpwright.lowering.compile.lower import PASS_CONFIGS, lower
 
 SYNC = T.WSSync
-ROLES = [
-    T.WSRole("consumer", warps_lo=0, warps_hi=4, max_nreg=0),
-    T.WSRole("load", warps_lo=4, warps_hi=5, max_nreg=0),
-]
 
 
 def read_by_threads(stages: int = 2) -> Any:
@@ -49,6 +45,40 @@ def product(rows: int) -> Any:
                 T.copy(B[bx * 64, k * 64], Bs)
                 T.gemm(As, Bs, c, transpose_B=True)
             T.copy(c, C[by * rows, bx * 64])
+
+    return main
+
+
+def copied_by_a_role() -> Any:
+    """A schedule without fences whose load role fills the tiles of a product by ``cp.async``."""
+    loads = [SYNC.producer_acquire("ab"), "copy_a", "copy_b", SYNC.producer_commit("ab")]
+    uses = [SYNC.consumer_wait("ab"), "mma", SYNC.consumer_release("ab")]
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((4096, 4096), T.float16), B: T.Tensor((4096, 4096), T.float16), C: T.Tensor((4096, 4096), T.float16)
+    ):
+        with T.Kernel(64, 64, threads=128) as (bx, by):
+            As = T.alloc_shared((64, 64), T.float16)
+            Bs = T.alloc_shared((64, 64), T.float16)
+            c = T.alloc_fragment((64, 64), T.float32)
+            T.annotate_ws_schedule(
+                T.WSSchedule(
+                    8,
+                    roles=[T.WSRole("consumer", warps_lo=0, warps_hi=4), T.WSRole("load", warps_lo=4, warps_hi=8)],
+                    pipelines=[T.WSPipeline("ab", [As, Bs], 3)],
+                    scopes=[
+                        T.WSScope(T.WSScope.ROOT, {"consumer": ["clear", "k", "store"], "load": ["k"]}),
+                        T.WSScope("k", {"consumer": uses, "load": loads}),
+                    ],
+                )
+            )
+            T.clear(c, annotations={T.WSID: "clear"})
+            for k in T.serial(64, annotations={T.WSID: "k"}):
+                T.copy(A[by * 64, k * 64], As, annotations={T.WSID: "copy_a"}, prefer_instruction="cp_async")
+                T.copy(B[bx * 64, k * 64], Bs, annotations={T.WSID: "copy_b"}, prefer_instruction="cp_async")
+                T.gemm(As, Bs, c, transpose_B=True, annotations={T.WSID: "mma"})
+            T.copy(c, C[by * 64, bx * 64], annotations={T.WSID: "store"})
 
     return main
 
@@ -119,6 +149,7 @@ KERNELS = {
     "read by threads, one version": read_by_threads(1),
     "product through registers": product(32),
     "product by descriptors": product(64),
+    "copied by a role": copied_by_a_role(),
     "scales kept": scales_kept(),
     "refilled by its readers": refilled_by_its_readers(),
 }
