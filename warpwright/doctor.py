@@ -94,11 +94,11 @@ def _devices(ask: Run) -> Finding:
 
 
 def _profile_for(device: str) -> str | None:
-    """The built-in profile whose name occurs in the driver's name of the device."""
+    """The built-in profile whose name occurs in the driver's name of the device; the longest of several."""
     from warpwright.solver.profiles import builtin_profiles
 
     plain = device.lower().replace(" ", "").replace("geforce", "")
-    return next((name for name in builtin_profiles() if name in plain), None)
+    return max((name for name in builtin_profiles() if name in plain), key=len, default=None)
 
 
 def _data_folder(*, needed: bool) -> Finding:

@@ -45,23 +45,14 @@ _HEADER = ("schema", "name", "title", "family", "arch")
 _LEAF = ("value", "unit", "origin", "source", "conditions")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _ARCH = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}")
-_BUILTIN = (
-    "a100",
-    "h100",
-    "h200",
-    "b200",
-    "l40s",
-    "rtx4090",
-    "rtx5090",
-    "ascend910b",
-    "ascend910c",
-    "ascend950",
-)
+_DATA = resources.files("warpwright.solver.profiles").joinpath("data")
 
 
+@cache
 def builtin_profiles() -> tuple[str, ...]:
-    """Names of the devices that come with the package."""
-    return _BUILTIN
+    """Names of the devices that come with the package, in alphabetical order: one for each document in ``data/``."""
+    names = (entry.name for entry in _DATA.iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
 @cache
@@ -71,11 +62,10 @@ def builtin_profile(name: str) -> HardwareProfile:
     Raises:
         ProfileError: ``profile-unknown-name``.
     """
-    if name not in _BUILTIN:
-        message = f"no built-in profile {name!r}; there are {', '.join(_BUILTIN)}"
+    if name not in builtin_profiles():
+        message = f"no built-in profile {name!r}; there are {', '.join(builtin_profiles())}"
         raise ProfileError(message, code="profile-unknown-name", place="/profile")
-    text = resources.files("warpwright.solver.profiles").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
-    return parse_profile(text)
+    return parse_profile(_DATA.joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def load_profile(name_or_path: str) -> HardwareProfile:

@@ -56,6 +56,25 @@ def test_the_digests_of_all_devices_differ() -> None:
     assert len({builtin_profile(name).digest for name in builtin_profiles()}) == len(builtin_profiles())
 
 
+def test_a_document_that_is_dropped_into_the_folder_is_a_builtin_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "h200nvl.toml").write_text(text_of("h200").replace('name = "h200"', 'name = "h200nvl"'))
+    (tmp_path / "notes.txt").write_text("no profile")
+    monkeypatch.setattr("warpwright.solver.profiles.loader._DATA", tmp_path)
+    builtin_profiles.cache_clear()
+    try:
+        assert builtin_profiles() == ("h200nvl",)
+        assert builtin_profile("h200nvl").name == "h200nvl"
+        with pytest.raises(ProfileError, match="there are h200nvl"):
+            builtin_profile("h300")
+    finally:
+        monkeypatch.undo()
+        builtin_profiles.cache_clear()
+        builtin_profile.cache_clear()
+    assert "h200" in builtin_profiles()
+
+
 PER_BLOCK = r"^per_block = .*$"
 GOOD = 'unit = "bytes", origin = "vendor", source = "s"'
 REFUSALS = [
