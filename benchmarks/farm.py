@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 import psycopg
 
+from warpwright.service.db import Database
 from warpwright.service.settings import Settings
 from warpwright.service.task_runner_choice import celery_runner
 from warpwright.service.testing import StandInToolchain, new_ir
@@ -46,7 +47,8 @@ def run(jobs: int, workers: int) -> dict[str, Any]:
             settings = Settings(
                 data=Path(name), database_url=url, broker_url=farm.broker_url, job_slots=2, build_slots=workers
             )
-            runner = celery_runner(settings)
+            database = Database(url)
+            runner = celery_runner(settings, database)
             tools = StandInOnRunner(runner, FarmDevices(runner, []), StandInToolchain(device=True))
             with RunningService(settings, toolchain=tools) as service:
                 runner.service_url = service.url
@@ -56,6 +58,7 @@ def run(jobs: int, workers: int) -> dict[str, Any]:
                 measured = _load(service, farm, url, jobs, measure=True)
                 flight = _in_flight(runner, farm) - idle
                 memory = _waiting(runner, farm)
+            database.close()
         return {
             "machine": {"cores": os.cpu_count(), "load_average": [round(each, 1) for each in os.getloadavg()]},
             "workers": workers,

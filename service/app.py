@@ -58,7 +58,7 @@ class TokensMissing(ServiceError):
     code = "tokens-missing"
 
 
-def make_toolchain(settings: Settings) -> Toolchain:
+def make_toolchain(settings: Settings, database: Database) -> Toolchain:
     """The toolchain that the settings name."""
     from warpwright.service.task_runner_choice import make_task_runner
 
@@ -66,7 +66,7 @@ def make_toolchain(settings: Settings) -> Toolchain:
         from warpwright.tuning.supervised_toolchain import ChildToolchain
         from warpwright.tuning.task_runners.farm import FarmDevices
 
-        runner = make_task_runner(settings)
+        runner = make_task_runner(settings, database)
         return ChildToolchain(runner, memory_bytes=settings.child_memory_bytes, devices=FarmDevices(runner))
     from warpwright.service.testing import StandInToolchain
 
@@ -75,7 +75,7 @@ def make_toolchain(settings: Settings) -> Toolchain:
     from warpwright.tuning.task_runners.farm import FarmDevices
     from warpwright.tuning.testing.on_runner import SIMULATED, StandInOnRunner
 
-    runner = make_task_runner(settings)
+    runner = make_task_runner(settings, database)
     here = [SIMULATED] if settings.task_runner == "local" else []
     return StandInOnRunner(runner, FarmDevices(runner, here), StandInToolchain(device=True))
 
@@ -156,7 +156,7 @@ def _start(settings: Settings, toolchain: Toolchain | None) -> Context:
         )
     store = ArtifactStore(settings.artifacts, sync=settings.slow_artifact_sync)
     bulletin = Bulletin()
-    tools = toolchain or make_toolchain(settings)
+    tools = toolchain or make_toolchain(settings, database)
     runner = Runner(settings, database, store, bulletin, tools)
     runner.start()
     return Context(settings, database, store, bulletin, tools, runner)

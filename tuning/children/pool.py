@@ -59,6 +59,8 @@ class ChildPool:
             if cancel is not None and cancel.is_set():
                 return Cancelled()
         try:
+            if cancel is not None and cancel.is_set():
+                return Cancelled()  # a child may be quicker than whoever stops it
             return self._run(task, payload, limits, trace or self.trace, cancel, on_event)
         finally:
             self._slots.release()

@@ -28,6 +28,7 @@ TASKS: Mapping[str, str] = MappingProxyType(
         "solve.warp": "warpwright.tuning.solver_tasks:solve_warp",
         "measure.session": "warpwright.tuning.measure.worker_session:measure_session",
         "stand_in.step": "warpwright.tuning.testing.tasks:step",
+        "stand_in.copy": "warpwright.tuning.testing.tasks:copy",
         "stand_in.read": "warpwright.tuning.testing.tasks:read",
         "stand_in.propose": "warpwright.tuning.testing.tasks:propose",
         "stand_in.solve": "warpwright.tuning.testing.tasks:solve",

@@ -29,7 +29,7 @@ from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
 from warpwright.tuning.testing.toolchain import StandInToolchain
 from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
 
-__all__ = ["compile_one", "explain", "materialize", "propose", "read", "solve", "step"]
+__all__ = ["compile_one", "copy", "explain", "materialize", "propose", "read", "solve", "step"]
 
 log = logging.getLogger(__name__)
 
@@ -38,15 +38,28 @@ PATIENCE = 7200.0
 
 
 def step(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``stand_in.step``: takes the given time and reports it; writes a file into the output folder if there is
-    one, at once if asked.
+    """Task ``stand_in.step``: takes the given time and reports it, asleep or, if asked, busy; writes a file into the output
+    folder if there is one, at once if asked.
     """
     if payload.get("output") and payload.get("early"):
         Path(payload["output"], "early.txt").write_text("before\n")
-    time.sleep(float(payload["seconds"]))
+    until = time.monotonic() + float(payload["seconds"])
+    while payload.get("busy") and time.monotonic() < until:
+        pass
+    time.sleep(max(0.0, until - time.monotonic()))
     if payload.get("output"):
         Path(payload["output"], "step.txt").write_text("done\n")
     return {"seconds": payload["seconds"]}
+
+
+def copy(payload: dict[str, Any]) -> dict[str, Any]:
+    """Task ``stand_in.copy``: its inputs, in a folder of its output."""
+    inputs, copies = Path(payload["input"]), Path(payload["output"], "copies")
+    copies.mkdir()
+    names = sorted(file.name for file in inputs.iterdir())
+    for name in names:
+        (copies / name).write_bytes((inputs / name).read_bytes())
+    return {"copied": names}
 
 
 def read(payload: dict[str, Any]) -> dict[str, Any]:

@@ -218,7 +218,9 @@ def _on_runner(
 
     farm: TemporaryFarm = request.getfixturevalue("farm")
     settings = replace(settings, broker_url=farm.broker_url)
-    runner = celery_runner(settings)
+    database = Database(settings.url)
+    request.addfinalizer(database.close)
+    runner = celery_runner(settings, database)
     running = RunningService(settings, toolchain=make(runner=runner, devices=FarmDevices(runner, [])))
     runner.service_url = running.url
     return running

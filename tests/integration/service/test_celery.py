@@ -60,7 +60,7 @@ def test_tasks_files_refusals_cancellation_and_a_killed_worker(
     broker: str, service: RunningService, workers: list[BaseProcess], tmp_path: Path
 ) -> None:
 
-    runner = celery_runner(Settings(data=tmp_path / "data", broker_url=broker))
+    runner = celery_runner(Settings(data=tmp_path / "data", broker_url=broker), service.context.database)
     limits, never = Limits(wall_seconds=60.0), threading.Event()
 
     def step(seconds: float) -> object:

@@ -133,7 +133,8 @@ def test_a_broker_that_is_away_for_long_makes_jobs_wait(tmp_path: Path, monkeypa
     with TemporaryFarm(1, capabilities=("solve", "frontend", "compile.cuda")) as farm:
         farm.wait_ready("compile.cuda")
         settings = settings_for(tmp_path, broker_url=farm.broker_url, task_runner="celery")
-        runner = celery_runner(settings)
+        database = Database(settings.url)
+        runner = celery_runner(settings, database)
         tools = StandInOnRunner(runner, FarmDevices(runner, []), StandInToolchain())
         with RunningService(settings, toolchain=tools) as running:
             runner.service_url = running.url
@@ -147,6 +148,7 @@ def test_a_broker_that_is_away_for_long_makes_jobs_wait(tmp_path: Path, monkeypa
             assert client.get(f"/v1/jobs/{job}").json()["attempt"] == 1
             farm.restart_redis()
             end = ended(client, job)
+        database.close()
         assert (end["state"], end["attempt"], end["error"]) == ("done", 2, None)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from warpwright.service.db import Database
 from warpwright.service.settings import Settings
 from warpwright.service.task_runner_choice import celery_runner
 from warpwright.service.testing import StandInToolchain
@@ -45,7 +46,7 @@ def farm(service: RunningService) -> Iterator[TemporaryFarm]:
 @pytest.fixture(scope="module")
 def runner(farm: TemporaryFarm, service: RunningService) -> Iterator[CeleryRunner]:
     settings = Settings(data=service.context.settings.data, broker_url=farm.broker_url)
-    made = celery_runner(settings)
+    made = celery_runner(settings, service.context.database)
     yield made
     made.close()
 
@@ -132,7 +133,8 @@ def test_a_task_that_no_worker_takes_is_blamed_on_the_farm_in_time(farm: Tempora
 
 def test_a_broker_that_is_away_is_told_and_blamed_on_no_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(celery, "SEND_SECONDS", 0.3)
-    runner = celery_runner(Settings(data=tmp_path, broker_url=f"redis+socket://{tmp_path / 'nothing'}"))
+    settings = Settings(data=tmp_path, broker_url=f"redis+socket://{tmp_path / 'nothing'}")
+    runner = celery_runner(settings, Database(settings.url))
     limits, cancel = Limits(wall_seconds=1.0), threading.Event()
     with pytest.raises(celery.BrokerAway):
         runner.run("stand_in.step", {"seconds": 0}, limits, cancel=cancel)
@@ -145,8 +147,10 @@ def test_a_broker_that_is_away_is_told_and_blamed_on_no_task(tmp_path: Path, mon
 
 def test_what_an_ended_task_had_written_comes_back(runner: CeleryRunner, service: RunningService) -> None:
     runner.service_url = service.url
-    limits = Limits(wall_seconds=1.0)
-    payload = {"seconds": 30.0, "early": True}
+    limits = Limits(
+        wall_seconds=120.0, cpu_seconds=1
+    )  # not the clock that a busy machine uses up before the task begins
+    payload = {"seconds": 3600.0, "early": True, "busy": True}
     answer = runner.run("stand_in.step", payload, limits, cancel=threading.Event(), output=True)
     assert isinstance(answer.reply, TimedOut)
     assert answer.files == {"early.txt": b"before\n"}
