@@ -39,33 +39,56 @@ def peak_registers(
         spread: Loop scopes whose body runs several iterations at once (stage offsets): private storage that is touched
             inside lives through the whole loop.
     """
+    lives = _lives(source, program, warps, spread)
+    needs = (_need_at(position, op, lives, overhead.get(op.id, 0)) for position, op in enumerate(program))
+    return max((Peak(0, "", ()), *needs), key=lambda need: need.registers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Life:
+    """A private buffer in one thread: first and last place of the program at which it lives, and its registers."""
+
+    first: int
+    last: int
+    registers: int
+
+
+def _lives(source: SourceOrder, program: Sequence[Op], warps: int, spread: frozenset[str]) -> dict[str, _Life]:
+    """The lives of a program's private buffers, in the order in which it touches them."""
     buffers = {buffer.name: buffer for buffer in source.graph.buffers}
-    touched = [access.buffer for op in program for access in (*op.reads, *op.writes)]
-    private = [name for name in dict.fromkeys(touched) if buffers[name].memory in PRIVATE_MEMORIES]
-    ranges = {name: _range(source, program, name, spread) for name in private}
+    touched = dict.fromkeys(access.buffer for op in program for access in (*op.reads, *op.writes))
+    # A share of a fragment, but the whole of a thread's own scalar.
     sharing = {Memory.FRAGMENT: WARP_THREADS * warps, Memory.LOCAL: source.graph.threads}
-    sizes = {
-        # A share of a fragment, but the whole of a thread's own scalar.
-        name: -(-buffers[name].registers_per_block // max(sharing[buffers[name].memory], 1))
-        for name in private
+    return {
+        name: _Life(
+            *_range(source, program, name, spread),
+            -(-buffers[name].registers_per_block // max(sharing[buffers[name].memory], 1)),
+        )
+        for name in touched
+        if buffers[name].memory in PRIVATE_MEMORIES
     }
-    best = Peak(0, "", ())
-    for position, op in enumerate(program):
-        live = {name: sizes[name] for name, (first, last) in ranges.items() if first <= position <= last}
-        born = {access.buffer for access in op.writes if ranges.get(access.buffer, (-1, -1))[0] == position}
-        dying = {access.buffer for access in op.reads if ranges.get(access.buffer, (-1, -1))[1] == position}
-        shared = 0
-        if op.gemm is None:
-            # Element by element a dying operand's registers become the result's.
-            shared = min(sum(sizes[name] for name in born), sum(sizes[name] for name in dying - born))
-        total = sum(live.values()) - shared + overhead.get(op.id, 0)
-        if total > best.registers:
-            held = tuple((name, amount) for name, amount in live.items() if amount)
-            best = Peak(total, op.id, (*held, ("addresses and temporaries", overhead.get(op.id, 0) - shared)))
-    return best
+
+
+def _need_at(position: int, op: Op, lives: Mapping[str, _Life], overhead: int) -> Peak:
+    """What lives while one operation runs, less what passes from its dying operands to its results."""
+    live = {name: life.registers for name, life in lives.items() if life.first <= position <= life.last}
+    passed_on = _passed_on(position, op, lives)
+    held = tuple((name, amount) for name, amount in live.items() if amount)
+    total = sum(live.values()) - passed_on + overhead
+    return Peak(total, op.id, (*held, ("addresses and temporaries", overhead - passed_on)))
+
+
+def _passed_on(position: int, op: Op, lives: Mapping[str, _Life]) -> int:
+    """Registers of operands that die here and become a result's, element by element; none of a matrix product's do."""
+    if op.gemm is not None:
+        return 0
+    born = {a.buffer for a in op.writes if a.buffer in lives and lives[a.buffer].first == position}
+    dying = {a.buffer for a in op.reads if a.buffer in lives and lives[a.buffer].last == position}
+    return min(sum(lives[name].registers for name in born), sum(lives[name].registers for name in dying - born))
 
 
 def _range(source: SourceOrder, program: Sequence[Op], buffer: str, spread: frozenset[str]) -> tuple[int, int]:
+    """First and last place of a buffer's life: its uses, and the whole of each loop that a value crosses or that overlaps."""
     places = [n for n, op in enumerate(program) if buffer in {a.buffer for a in (*op.reads, *op.writes)}]
     first, last = places[0], places[-1]
     paths = [source.path_to(program[n].scope) for n in places]
