@@ -26,10 +26,11 @@ _SHARED = ("shared", "shared.dyn")
 def with_fence_statements(kernel: Kernel, buffers: dict[str, Any], schedule: WarpSchedule) -> WarpSchedule:
     """The schedule with operations in place of its fences; their statements are put into the kernel's tree.
 
-    Each stands behind the statement that comes before it in its role's body. ``buffers`` maps storage names to TVM buffers.
+    Each stands behind the statement that comes before it in its role's body, or in front of the first one. ``buffers`` maps
+    storage names to TVM buffers.
 
     Raises:
-        GraphError: ``schedule-fence`` for a fence of a pipeline without shared memory, or with nothing in front of it.
+        GraphError: ``schedule-fence`` for a fence of a pipeline without shared memory, or in a body without statements.
     """
     taken = {node.id for node in _named(kernel.body)}
     programs = []
@@ -37,11 +38,13 @@ def with_fence_statements(kernel: Kernel, buffers: dict[str, Any], schedule: War
         bodies = []
         for body in program.bodies:
             entries: list[Instruction] = []
-            for entry in body.instructions:
+            for position, entry in enumerate(body.instructions):
                 if isinstance(entry, Fence):
                     before = [earlier.id for earlier in entries if isinstance(earlier, OpRef)]
                     leaf = _statement(_shared_buffer(schedule, buffers, entry), _free(f"fence_{entry.pipeline}", taken))
-                    if not before or not _insert(kernel.body, before[-1], leaf):
+                    behind = [later.id for later in body.instructions[position:] if isinstance(later, OpRef)]
+                    beside = before[-1] if before else behind[0] if behind else ""
+                    if not _insert(kernel.body, beside, leaf, 1 if before else 0):
                         raise GraphError(
                             f"{body.role} has nothing to fence", code="schedule-fence", place=entry.pipeline
                         )
@@ -76,18 +79,18 @@ def _free(base: str, taken: set[str]) -> str:
     return name
 
 
-def _insert(nodes: list[Node], item: str, leaf: Leaf) -> bool:
-    """Puts the leaf behind the node that is or holds an item of the same scope; a guard's statements are its scope's."""
+def _insert(nodes: list[Node], item: str, leaf: Leaf, offset: int) -> bool:
+    """Puts the leaf so many places from the node that is or holds an item; a guard's statements are its scope's."""
     for place, node in enumerate(nodes):
-        if isinstance(node, Metadata) and _insert(node.body, item, leaf):
+        if isinstance(node, Metadata) and _insert(node.body, item, leaf, offset):
             return True
         if item in _items(node):
-            nodes.insert(place + 1, leaf)
+            nodes.insert(place + offset, leaf)
             return True
-        if isinstance(node, Loop) and _insert(node.body, item, leaf):
+        if isinstance(node, Loop) and _insert(node.body, item, leaf, offset):
             return True
         if not isinstance(node, (Leaf, Loop, Metadata)) and any(
-            isinstance(inner, Loop) and _insert(inner.body, item, leaf) for inner in node.body
+            isinstance(inner, Loop) and _insert(inner.body, item, leaf, offset) for inner in node.body
         ):
             return True
     return False

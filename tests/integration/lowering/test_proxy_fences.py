@@ -197,6 +197,17 @@ def test_releases_of_the_last_trips_behind_the_loop_are_fenced_too(pool: ChildPo
     assert compiled["fences_added"] == 0
 
 
+def test_our_schedules_fence_what_cp_async_filled_behind_the_wait(pool: ChildPool) -> None:
+    ir, graph = read(pool, "copied_product")
+    _, compiled = built(pool, ir, scheduled(graph))
+    lines = [line.strip() for line in compiled["source"].splitlines()]
+    assert any("cp_async_gs" in line for line in lines)
+    before = [lines[n - 1] for n, line in enumerate(lines) if line == FENCE]
+    assert before
+    assert all("_full[" in line and ".wait(" in line for line in before)
+    assert compiled["fences_added"] == 0
+
+
 def _without_fences(document: dict[str, Any]) -> dict[str, Any]:
     for program in document["scopes"]:
         for body in program["bodies"]:
