@@ -6,6 +6,7 @@ all endpoints.
 """
 
 import json
+from collections import Counter
 from typing import Any
 
 from pydantic_core import from_json
@@ -58,11 +59,10 @@ def _refuse_constant(name: str) -> float:
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> None:
-    seen: set[str] = set()
-    for key, _ in pairs:
-        if key in seen:
-            raise BadRequest(f"an object of the body has the key {key[:100]!r} twice", code="body-key-twice", place="/")
-        seen.add(key)
+    if len(dict(pairs)) == len(pairs):
+        return
+    twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+    raise BadRequest(f"an object of the body has the key {twice[:100]!r} twice", code="body-key-twice", place="/")
 
 
 def is_storable(text: str) -> bool:
