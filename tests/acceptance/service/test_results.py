@@ -22,7 +22,7 @@ def lookup(client: httpx.Client, **fields: Any) -> dict[str, Any]:
 
 def test_a_finished_job_answers_lookups(client: httpx.Client) -> None:
     ir = new_ir()
-    assert lookup(client, ir=ir)["reason"] == "no result of this kernel"
+    assert lookup(client, ir=ir)["reason"] == "there is no result of this kernel"
     job = finished(client, submit(client, ir)["id"])
     answer = lookup(client, ir=ir)
     assert answer["found"] is True
