@@ -13,7 +13,7 @@ from warpwright.solver.domain import ROOT, Bound, Certificate, HardwareProfile, 
 __all__ = ["CONSTRAINT_SET", "certificate_of"]
 
 CONSTRAINT_SET = "ascend-buffer/1"
-"""Version of the Ascend families: a change of any rule changes it and ages stored results."""
+"""Version of the Ascend families: a change of any rule changes it and makes stored results stale."""
 
 
 def certificate_of(
@@ -28,7 +28,7 @@ def certificate_of(
     """The certificate of a kernel's plan.
 
     The interval is the innermost loop's: scopes are asked inside out, and the innermost runs most often. The bounds list
-    holds one entry a scope; ``binding`` names what holds each interval up.
+    has one entry per scope; ``binding`` names what limits each interval.
     """
     solved = [(call, problem, result) for call, problem, result in results if result is not None]
     loops = [entry for entry in solved if isinstance(entry[1], LoopProblem)]

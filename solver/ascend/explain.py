@@ -1,4 +1,4 @@
-"""Why a scheduling problem has no answer, or what holds its interval up: the families' numbers in words."""
+"""Why a scheduling problem has no answer, or what limits its interval: the families' numbers in words."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ __all__ = ["conflicts", "infeasible_call", "numbers"]
 
 
 def numbers(problem: Problem) -> list[str]:
-    """What every family demands of the problem, one line each."""
+    """What every family requires of the problem, one line each."""
     return [f"{family.NAME}: {line}" for family in FAMILIES for line in family.explain(problem)]
 
 
@@ -26,7 +26,7 @@ def infeasible_call(call: SchedulerCall, problem: Problem) -> str:
 
 
 def conflicts(problem: Problem, names: Sequence[str] = ()) -> tuple[Conflict, ...]:
-    """The families that clash, each proven necessary by solving without it.
+    """The conflicting families, each proven necessary by solving without it.
 
     Memory first: when one version of every buffer does not fit, that alone decides. Otherwise a family is in conflict when
     the problem becomes feasible without it.
@@ -52,7 +52,7 @@ def _overflow(problem: LoopProblem, group_name: str, names: Sequence[str]) -> tu
     called = [names[b] if b < len(names) else f"buffer {b}" for b in group.buffers]
     parts = " + ".join(f"{name} {problem.buffer_sizes[b]}" for name, b in zip(called, group.buffers, strict=True))
     needed = sum(problem.buffer_sizes[b] for b in group.buffers)
-    message = f"{group_name}: one version each of {parts} = {needed} bytes, {group.limit_bytes} are left"
+    message = f"{group_name}: one version each of {parts} = {needed} bytes, of {group.limit_bytes} available"
     return message, f"free {needed - group.limit_bytes} bytes: a smaller tile, or fewer fixed versions"
 
 

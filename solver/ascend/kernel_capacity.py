@@ -1,9 +1,9 @@
 """Capacity of every memory over the whole kernel: all loops together, fixed and non-eligible buffers counted.
 
-TileLang checks one loop at a time, and only scopes that still have a free buffer; three ways around that emit a kernel that
+TileLang checks one loop at a time, and only scopes that still have a free buffer; in three ways this emits a kernel that
 overflows its memory (measured on TileLang 0.1.15). Here each buffer counts with all its versions, each version aligned, and
 two buffers share bytes only when they are never live together. The peak is the heaviest set of buffers that are all live at
-once: a plan below it cannot exist, whoever packs it.
+once: no packing needs less.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ SECTIONS: dict[Memory, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A buffer with its chosen versions and the bytes they take, each version aligned."""
+    """A buffer with its chosen versions and their bytes, each version aligned."""
 
     name: str
     versions: int
@@ -48,7 +48,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """What one memory must hold at its peak; ``live`` are the buffers of that peak."""
+    """The content of one memory at its peak; ``live`` are the buffers of that peak."""
 
     memory: Memory
     needed_bytes: int
@@ -63,11 +63,11 @@ class MemoryUse:
     def text(self) -> str:
         """The sum and the limit, for a person."""
         parts = " + ".join(f"{p.name} {p.versions} x {p.bytes_per_version}" for p in self.live)
-        return f"{self.memory.value}: {parts} = {self.needed_bytes} bytes needed, {self.limit_bytes} there"
+        return f"{self.memory.value}: {parts} = {self.needed_bytes} bytes needed, {self.limit_bytes} available"
 
 
 def limit_of(profile: HardwareProfile, memory: Memory, *, simt: bool) -> int:
-    """Usable bytes of a memory: the profile's size without what it reserves; the unified buffer shrinks with SIMT."""
+    """Usable bytes of a memory: the profile's size without its reserve; the unified buffer is smaller with SIMT."""
     section = SECTIONS[memory]
     path = f"{section}.bytes"
     if memory is Memory.UB and simt and profile.has("ub.bytes_with_simt"):
@@ -96,7 +96,7 @@ def uses(graph: KernelGraph, profile: HardwareProfile, versions: Mapping[str, in
 
 
 def conflict_of(memory: Memory, text: str, needed_bytes: int, limit_bytes: int) -> Conflict:
-    """An overflowing memory as a conflict, with what would have to go."""
+    """An overflowing memory as a conflict, with how much must be freed."""
     relaxation = f"free {needed_bytes - limit_bytes} bytes: a smaller tile, or fewer fixed versions"
     return Conflict(NAME, text, relaxation, memory.value)
 
@@ -104,7 +104,7 @@ def conflict_of(memory: Memory, text: str, needed_bytes: int, limit_bytes: int) 
 def overflows(
     graph: KernelGraph, profile: HardwareProfile, versions: Mapping[str, int], unlimited: Sequence[str] = ()
 ) -> tuple[Conflict, ...]:
-    """A conflict for each memory whose peak does not fit, unless the user freed it of its limit."""
+    """A conflict for each memory whose peak does not fit, unless the user lifted its limit."""
     freed = _freed(unlimited)
     return tuple(
         conflict_of(use.memory, use.text(), use.needed_bytes, use.limit_bytes)
@@ -120,7 +120,7 @@ def _freed(unlimited: Sequence[str]) -> set[str]:
 def check(
     graph: KernelGraph, profile: HardwareProfile, versions: Mapping[str, int], unlimited: Sequence[str] = ()
 ) -> list[Violation]:
-    """A violation for each memory whose peak does not fit, unless the user freed it of its limit."""
+    """A violation for each memory whose peak does not fit, unless the user lifted its limit."""
     return [
         Violation(NAME, "whole-kernel", conflict.message, conflict.place)
         for conflict in overflows(graph, profile, versions, unlimited)

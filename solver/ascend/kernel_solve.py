@@ -1,4 +1,4 @@
-"""Verdict on a whole Ascend kernel from its graph alone, in the vocabulary of the GPU solver.
+"""Verdict on a whole Ascend kernel from its graph alone, in the terms of the GPU solver.
 
 The graph carries the scheduler calls as closed problems. Pins act on them as TileLang's own annotations would: a fixed count
 becomes the distance of its dependences, an opted-out storage keeps distance 1. Numbers of an outer scope that depend on an

@@ -24,7 +24,7 @@ __all__ = ["model_at", "optimise_straight_with_engine", "optimise_with_engine"]
 
 @dataclass(slots=True)
 class _Built:
-    """A model with the variables that a plan speaks of."""
+    """A model with the variables of a plan."""
 
     model: Model
     starts: list[Var]
@@ -122,8 +122,8 @@ def _ends(model: Model, search: Search, starts: list[Var]) -> tuple[Var, Var]:
 def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget, *, proposals: bool = True) -> Optimum:
     """Interval, bytes and length with an engine of :mod:`warpwright.solver.engines`; bounds and bisection as in the exact search.
 
-    Cyclic orders are where linear propagation is weak, so a short exact search proposes them first: the engine then solves
-    the difference constraints that they leave, and the whole model only where that does not reach the bounds. That an
+    Linear propagation is weak for cyclic orders, so a short exact search proposes them first: the engine then solves
+    the remaining difference constraints, and the whole model only if that does not reach the bounds. That an
     interval has no schedule is always the engine's own verdict on the whole model, or propagation's. Without ``proposals``
     the engine has the whole model from the start.
     """

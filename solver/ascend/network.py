@@ -1,4 +1,4 @@
-"""Disjunctive networks: what a scheduling problem asks, as difference constraints with choices.
+"""Disjunctive networks: a scheduling problem as difference constraints with choices.
 
 Every constraint is an *arc* ``start[target] - start[source] >= lag - II * distance``. Chosen things enter as distances
 only: the version count of a buffer, the modular offset q of an excluded pair, the stage of a task. All lags are >= 0, so

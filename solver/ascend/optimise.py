@@ -1,4 +1,4 @@
-"""Interval, then bytes, then schedule length: the levels of a loop, each closed with a proof where the work allows.
+"""Interval, then bytes, then schedule length: the levels of a loop, each ended with a proof if the work limit allows.
 
 Interval: start from the lower bounds. When propagation at the bound already fails, bisect on propagation alone (each
 failure excludes all smaller intervals, :mod:`warpwright.solver.ascend.network`), then search; a feasible interval is
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Search nodes for each level; the interval's limit is what a proof may cost."""
+    """Search nodes for each level; the interval's limit bounds the cost of a proof."""
 
     interval: int = 60_000
     bytes: int = 3_000
@@ -41,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """What the levels reached. ``plan`` None with ``proven`` True: no interval at all works."""
+    """The result of the levels. ``plan`` None with ``proven`` True: no interval at all works."""
 
     plan: Plan | None
     interval: int | None
@@ -144,7 +144,7 @@ def _least_interval(
 def least_by_bounds(problem: LoopProblem, search: Search, bounds: list[Bound]) -> tuple[int, State | None]:
     """The least interval that bounds and propagation leave, with its root; None when no interval is left.
 
-    Appends what raised the bound to ``bounds``.
+    Appends the reasons that raised the bound to ``bounds``.
     """
     low = max(b.cycles for b in bounds)
     root = search.root(low)

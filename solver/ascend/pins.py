@@ -1,4 +1,4 @@
-"""Forms of the Ascend pins: buffer versions, index modes, rings by hand, unlimited memories (seeds/ascend_annotations.txt).
+"""Forms of the Ascend pins: buffer versions, index modes, manual rings, unlimited memories (seeds/ascend_annotations.txt).
 
 A :class:`BufferPin` stands for one entry: ``versions`` 1 without a mode opts the storage out; ``versions`` >= 2 fixes the count;
 both fields together are ``(n, mode)`` and keep eligibility also for 1; ``mode`` alone leaves the count to the solver;
@@ -18,7 +18,7 @@ __all__ = ["buffer_pin", "checked_pins", "manual_pin", "merged_pins", "opted_out
 def buffer_pin(buffer: str, specification: Any) -> BufferPin:
     """A pin from one value of an ``annotate_buffer_versions`` map: ``1``, ``n``, ``(n, mode)`` or ``mode``.
 
-    JSON has no tuples: a list of two is taken too.
+    JSON has no tuples: a list of two is accepted, too.
 
     Raises:
         PinError: ``pin-version-form``, ``pin-version-count`` or ``pin-version-mode``.
@@ -37,7 +37,7 @@ def buffer_pin(buffer: str, specification: Any) -> BufferPin:
 
 
 def manual_pin(buffer: str, shape: tuple[int | None, ...], versions: Any = None) -> BufferPin:
-    """A pin of a ring by hand: a bare buffer takes its leading dimension, which must be constant.
+    """A pin of a manual ring: a bare buffer uses its leading dimension, which must be constant.
 
     Raises:
         PinError: ``pin-manual-shape`` or ``pin-manual-count``.
@@ -66,17 +66,17 @@ def opted_out(pin: BufferPin) -> bool:
 
 
 def checked_pins(pins: Pins, shapes: Mapping[str, tuple[int, ...]]) -> Pins:
-    """The pins when every buffer exists and every form is legal; two pins of one storage are merged when they agree.
+    """The pins, if every buffer exists and every form is legal; two pins of one storage are merged if they agree.
 
     Raises:
-        PinError: with a code per fault and the buffer as place.
+        PinError: with a code per error and the buffer as place.
     """
     merged: dict[str, BufferPin] = {}
     for pin in pins.buffers:
         if pin.buffer not in shapes:
             known = ", ".join(sorted(shapes)) or "none"
             raise PinError(
-                f"there is no on-chip buffer {pin.buffer!r}; there are {known}",
+                f"there is no on-chip buffer {pin.buffer!r}; choose from {known}",
                 code="pin-unknown-buffer",
                 place=pin.buffer,
             )
@@ -94,7 +94,7 @@ def checked_pins(pins: Pins, shapes: Mapping[str, tuple[int, ...]]) -> Pins:
 
 
 def merged_pins(source: Pins, asked: Pins) -> Pins:
-    """The source's annotations with what was asked on top: a field that the request gives wins, the rest stays."""
+    """The source's annotations, overridden field by field by the request."""
     table = {pin.buffer: pin for pin in source.buffers}
     for pin in asked.buffers:
         check_buffer_form(pin, pin.buffer)

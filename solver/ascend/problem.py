@@ -1,4 +1,4 @@
-"""Scheduling problems of an Ascend kernel, one a scheduler call: a loop body (modulo) or a straight-line list.
+"""Scheduling problems of an Ascend kernel, one per scheduler call: a loop body (modulo) or a straight-line list.
 
 The values are exactly the arguments of TileLang's two scheduler hooks (TileLang 0.1.15 wheel,
 ``ascend/transform/z3_scheduler.py:67-76`` and ``:269-286``), closed over the kernel: nothing else is needed to solve,
@@ -24,7 +24,7 @@ _TIME_LIMIT = 1 << 50
 
 @dataclass(frozen=True, slots=True)
 class MemoryGroup:
-    """Buffers of one scope that share what fixed and non-eligible buffers leave of it: ``sum versions * bytes <= limit``."""
+    """Buffers of one scope that share the space that fixed and non-eligible buffers leave: ``sum versions * bytes <= limit``."""
 
     name: str
     limit_bytes: int
@@ -85,7 +85,7 @@ class LoopProblem:
         return len(self.buffer_sizes)
 
     def bytes_of(self, versions: Sequence[int]) -> int:
-        """On-chip bytes that these version counts take, over all groups."""
+        """On-chip bytes of these version counts, over all groups."""
         return sum(size * count for size, count in zip(self.buffer_sizes, versions, strict=True))
 
 
@@ -103,7 +103,7 @@ def problem_from_call(call: Mapping[str, Any]) -> Problem:
     """
     inputs = call.get("inputs", call)
     if not isinstance(inputs, Mapping):
-        raise _invalid("a call is an object with the scheduler's arguments", "inputs")
+        raise _invalid("a call must be an object with the scheduler's arguments", "inputs")
     kind = inputs.get("kind", "loop" if "num_stages" in inputs else "straight")
     if kind not in ("loop", "straight"):
         raise _invalid(f"kind must be 'loop' or 'straight', not {kind!r}", "kind")
@@ -146,7 +146,7 @@ def _loop(
     _lags("owner_exclusion_deps", owners, (2, 3))
     for arc in arcs:
         if arc[2] < -len(sizes):
-            raise _invalid(f"distance {arc[2]} names buffer {-arc[2] - 1}, there are {len(sizes)}", "data_deps")
+            raise _invalid(f"distance {arc[2]} names buffer {-arc[2] - 1}, but there are {len(sizes)}", "data_deps")
     groups = []
     for position, group in enumerate(_sequence(inputs, "memory_groups", optional=True)):
         values = _whole_numbers(group, "memory_groups")
@@ -219,7 +219,7 @@ def _tuples(
     rows = tuple(_whole_numbers(row, name) for row in _sequence(inputs, name, optional=optional))
     for row in rows:
         if len(row) != arity:
-            raise _invalid(f"expected {arity} numbers a row, found {len(row)}", name)
+            raise _invalid(f"expected {arity} numbers per row, found {len(row)}", name)
         if not (0 <= row[0] < tasks and 0 <= row[1] < tasks):
             raise _invalid(f"row {list(row)} names a task outside 0..{tasks - 1}", name)
     return rows

@@ -1,4 +1,4 @@
-"""Scheduler calls from files: what ``warpwright solve --scheduler-call FILE.json`` prints, one JSON object a call."""
+"""Scheduler calls from files: what ``warpwright solve --scheduler-call FILE.json`` prints, one JSON object per call."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def read_calls(path: str | Path) -> list[dict[str, Any]]:
     """The calls of a file: an object with ``calls``, a list of calls, or one call.
 
     Raises:
-        DocumentError: ``call-unreadable`` when the file cannot be read, ``call-invalid`` when it holds no calls.
+        DocumentError: ``call-unreadable`` if the file cannot be read, ``call-invalid`` if it has no calls.
     """
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -27,7 +27,7 @@ def read_calls(path: str | Path) -> list[dict[str, Any]]:
         raise DocumentError(f"{path} is not JSON: {error}", code="call-invalid", place=str(path)) from error
     calls = data.get("calls", [data]) if isinstance(data, dict) else data
     if not isinstance(calls, list) or not calls or not all(isinstance(call, dict) for call in calls):
-        raise DocumentError(f"{path} holds no scheduler calls", code="call-invalid", place=str(path))
+        raise DocumentError(f"{path} has no scheduler calls", code="call-invalid", place=str(path))
     return calls
 
 
@@ -40,7 +40,7 @@ def run(path: str | Path, engine: str = "exact", budget: Limits | None = None) -
     """Solve every call of a file; a JSON-ready row each.
 
     Keys of the issue: ``file``, ``call``, ``ii`` (None for a straight-line list, with ``makespan`` beside it),
-    ``lower_bound``, ``proven``, ``versions``, ``bytes``, ``seconds``; then the starts and what proves the bound.
+    ``lower_bound``, ``proven``, ``versions``, ``bytes``, ``seconds``; then the starts and the reason of the bound.
     """
     return [
         _row(str(path), index, result) for index, result in enumerate(solve_file(path, engine=engine, budget=budget))

@@ -23,7 +23,7 @@ Matrix: TypeAlias = npt.NDArray[np.int64]
 
 
 class WorkSpent(Exception):  # not an error: the search stops without a verdict
-    """The work limit ended the search; nothing is known."""
+    """The work limit ended the search without a verdict."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Meter:
     spent: int = 0
 
     def tick(self) -> None:
-        """One node; raises :class:`WorkSpent` past the limit."""
+        """Counts one node; raises :class:`WorkSpent` past the limit."""
         self.spent += 1
         if self.spent > self.limit:
             raise WorkSpent
@@ -160,7 +160,7 @@ class Search:
         return state if self._propagate(state) else None
 
     def solve(self, state: State, meter: Meter) -> Plan | None:
-        """A schedule inside the state, or None when there is none; WorkSpent when the meter ends first."""
+        """A schedule inside the state, or None if there is none; WorkSpent if the work limit ends first."""
         stack = [iter((state,))]
         while stack:
             child = next(stack[-1], None)
@@ -354,7 +354,7 @@ class Search:
         return Plan(tuple(starts[: self.tasks].tolist()), tuple(state.low), choice)
 
     def feasible_choice(self, choice: Choice, interval: int) -> bool:
-        """Whether the very same choices also work at another interval (no search: one longest-path closure)."""
+        """Whether the same choices also work at another interval (no search: one longest-path closure)."""
         paths = np.full((self.nodes, self.nodes), -(self.reach + 1) * interval, dtype=np.int64)
         np.fill_diagonal(paths, 0)
         np.maximum.at(paths, (self._arc_source, self._arc_target), self._arc_lag - interval * self._arc_distance)

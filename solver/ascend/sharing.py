@@ -1,7 +1,7 @@
-"""What one scope of a kernel may use of each memory: the profile's limit without what the other buffers hold.
+"""How much of each memory one scope of a kernel may use: the profile's limit minus what the other buffers hold.
 
-Scopes are asked inside out. A buffer whose turn has not come counts with its fewest versions, one that has been decided with
-what it got; buffers proven never to be live with the scope's own are left out.
+Scopes are solved from the inside out. An undecided buffer counts with its fewest versions, a decided one with
+its own; buffers proven never to be live with the scope's own are left out.
 """
 
 from collections.abc import Collection, Mapping
@@ -35,7 +35,7 @@ def within_kernel(
         call: Names of the problem's buffers.
         problem: One scope's problem.
         counts: Versions of buffers that are decided or fixed; 1 for the others.
-        unlimited: Scopes that the user freed of their limit.
+        unlimited: Scopes whose limit the user lifted.
     """
     alignment = {buffer.name: buffer.alignment_bytes for buffer in graph.buffers}
 

@@ -22,7 +22,7 @@ ENGINES = ("exact", "cpsat", "z3")
 
 
 class UnverifiedAnswer(WarpwrightError):
-    """An engine's answer broke a rule: a bug of ours, and never handed on."""
+    """An engine's answer broke a rule: a bug in Warpwright; the answer is never returned."""
 
     code = "answer-not-verified"
 
@@ -67,7 +67,7 @@ def solve_problem(problem: Problem, *, engine: str = "exact", budget: Limits | N
         UnverifiedAnswer: the engine's answer breaks a rule.
     """
     if engine not in ENGINES:
-        raise ValueError(f"no engine {engine!r}; there are {', '.join(ENGINES)}")
+        raise ValueError(f"there is no engine {engine!r}; choose one of {', '.join(ENGINES)}")
     begin = time.perf_counter()
     limits = budget or Limits()
     optimum = _run(problem, engine, limits)

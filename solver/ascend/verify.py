@@ -23,7 +23,7 @@ verify_answer = check_answer
 
 
 def verify_buffers(graph: KernelGraph, profile: HardwareProfile, schedule: BufferSchedule) -> tuple[Violation, ...]:
-    """Every broken rule of a schedule: each scope's times and counts, rings by hand, and the memories of the whole kernel."""
+    """Every broken rule of a schedule: each scope's times and counts, manual rings, and the memories of the whole kernel."""
     counts = {buffer.buffer: buffer.versions for buffer in schedule.buffers}
     loops = {loop.scope: loop for loop in schedule.loops}
     found: list[Violation] = []

@@ -1,4 +1,4 @@
-"""Who chose what: version counts and index modes of every on-chip buffer, with the rule that picks the mode.
+"""Version counts and index modes of every on-chip buffer, who chose each, and the rule that chooses the mode.
 
 ``auto`` takes the affine loop index where that is safe and a counter otherwise: several owner loops, an epoch under a
 condition, or a loop nest that is not affine (TileLang 0.1.15 wheel, ``prepare_multi_buffer.cc:487-515``).
@@ -13,7 +13,7 @@ __all__ = ["buffer_versions", "override_warnings", "rule_mode"]
 
 
 def rule_mode(graph: KernelGraph, buffer: str) -> VersionMode:
-    """The mode that ``auto`` comes to for a buffer."""
+    """The mode that ``auto`` chooses for a buffer."""
     owners = graph.buffer(buffer).owners
     scopes = {scope.id: scope for scope in graph.scopes}
     guarded = any(op.guarded and any(access.buffer == buffer for access in (*op.reads, *op.writes)) for op in graph.ops)
@@ -26,7 +26,7 @@ def rule_mode(graph: KernelGraph, buffer: str) -> VersionMode:
 
 
 def buffer_versions(graph: KernelGraph, chosen: Mapping[str, int]) -> tuple[BufferVersions, ...]:
-    """One entry an on-chip buffer, in the graph's order.
+    """One entry per on-chip buffer, in the graph's order.
 
     Args:
         graph: The kernel with its pins.
@@ -56,7 +56,9 @@ def _entry(graph: KernelGraph, name: str, pin: BufferPin | None, chosen: int | N
 
 
 def override_warnings(graph: KernelGraph, explicit: tuple[str, ...]) -> tuple[str, ...]:
-    """One warning a storage whose explicit claim (``multi_buffer_eligible``) a count of 1 overrides, and one a dropped count."""
+    """One warning per storage whose explicit claim (``multi_buffer_eligible``) a count of 1 overrides, and one per
+    dropped count.
+    """
     found = []
     for pin in graph.pins.buffers:
         if opted_out(pin) and pin.buffer in explicit:

@@ -1,4 +1,4 @@
-"""Structurally different schedules for a kernel or a family of variants, ranked by the simulator's forecast."""
+"""Structurally different schedules for a kernel or a kernel family, ranked by the simulator's forecast."""
 
 from warpwright.solver.candidates.propose import Variant, propose, propose_family
 

@@ -2,7 +2,7 @@
 
 Two passes over the structures of each variant: a coarse grid (warpgroups and depth) is forecast from sketches, then the
 neighbourhood of the best points (merged pipelines, a store role, register splits, unequal depths, overlapped iterations).
-The solver sees the structures in the order of their forecasts until enough schedules are found. No clock and no chance is
+The solver gets the structures in the order of their forecasts until enough schedules are found. No clock and no randomness is
 involved, so equal requests get equal answers.
 """
 
@@ -49,15 +49,15 @@ Variant = tuple[Mapping[str, object], KernelGraph]
 _Program = tuple[int, int, bool, tuple[tuple[str, ...], ...], bool, bool]
 
 REFINED = 4
-"""Groups of structures (variant and width) whose neighbourhood is looked at."""
+"""Groups of structures (variant and width) whose neighbourhood is searched."""
 DEEPER_HELPS = 0.998
-"""A deeper pipeline must shorten the forecast to less than this share, else the next depth is not looked at."""
+"""A deeper pipeline must shorten the forecast to less than this share; otherwise the next depth is not tried."""
 OVERLAPPED = 1
-"""Structures with overlapped iterations that the solver is asked about: these are its hardest questions."""
+"""Structures with overlapped iterations that the solver gets: they are the hardest for it."""
 TRIES = 3
-"""The solver is asked for at most this many structures for each candidate wanted."""
+"""The solver gets at most this many structures for each requested candidate."""
 GROUPS = 3
-"""The answer spans at least this many groups of structures, where there are as many."""
+"""The answer spans at least this many groups of structures, if there are as many."""
 SAME_PROGRAM = 0.02
 """What each chosen structure of the same program adds to the forecasts of the others: forecasts that differ by less than this
 say nothing. On an H200 one pipeline for K and V, forecast 0.5 % slower than two, was 2 % faster (docs/results/h200.md)."""
@@ -116,21 +116,21 @@ def propose_family(
     kernels: Sequence[str] | None = None,
     progress: Callable[[Proposals], None] | None = None,
 ) -> Proposals:
-    """Up to ``count`` verified schedules over all variants of a kernel, best forecast first, no two alike.
+    """Up to ``count`` verified schedules over all variants of a kernel, best forecast first, all different.
 
     Args:
-        variants: (parameters, kernel graph) of each variant of the family.
+        variants: (parameters, kernel graph) of each variant of the kernel family.
         profile: The device.
         count: Candidates wanted.
         engine: Name of the solver engine.
         budget: Budget of each solve.
-        pins: What the user fixed; every candidate keeps it.
+        pins: The user's pins; every candidate keeps them.
         kernels: What the variants' kernels are called in the candidates' ids, the structural hash of each one's IR; digests of
             the graphs where there is none.
         progress: Gets what is proposed so far, whenever there is one candidate more.
 
     Raises:
-        NotApplicable: a kernel or the profile is not of the CUDA family.
+        NotApplicable: a kernel or the profile is not a CUDA one.
         PinError: a pin names nothing in a kernel, or two pins contradict each other by themselves.
         ProfileError: the profile lacks a number that every schedule depends on.
     """
@@ -178,7 +178,7 @@ def _ordered(found: Iterable[Candidate]) -> tuple[Candidate, ...]:
 
 
 def _questions(variants: int, ranked: Sequence[_Ranked], count: int) -> Iterator[tuple[int, Structure | None]]:
-    """What to ask the solver, in order; None is a variant with nothing but the user's pins, where no structure is promising."""
+    """The structures for the solver, in order; None is a variant with only the user's pins, if no structure is promising."""
     for place in _diverse(ranked, count)[: count * TRIES]:
         yield place.variant, place.structure
     for variant in range(variants):
@@ -187,7 +187,7 @@ def _questions(variants: int, ranked: Sequence[_Ranked], count: int) -> Iterator
 
 
 def _unanswered(variants: int, found: Mapping[str, Candidate]) -> Iterator[tuple[int, Structure | None]]:
-    """Where no promising structure came to anything, every variant with nothing but the user's pins."""
+    """If no promising structure gave a schedule: every variant with only the user's pins."""
     if not found:
         yield from ((variant, None) for variant in range(variants))
 
@@ -236,7 +236,7 @@ def _promising(space: Space, structure: Structure, problem: WarpProblem, profile
 
 
 def _leaders(coarse: Sequence[_Ranked]) -> list[_Ranked]:
-    """The best place of each of the ``REFINED`` best groups: their neighbourhood is looked at."""
+    """The best structure of each of the ``REFINED`` best groups: their neighbourhood is searched."""
     leaders: dict[tuple[int, int, bool], _Ranked] = {}
     for place in coarse:
         if place.group not in leaders and len(leaders) < REFINED:
@@ -245,7 +245,7 @@ def _leaders(coarse: Sequence[_Ranked]) -> list[_Ranked]:
 
 
 def _too_large(space: Space, structure: Structure, profile: HardwareProfile, variant: int) -> RejectedStructure:
-    """The proof by addition: its buffers exceed a block's shared memory."""
+    """The proof by addition: the buffers exceed a block's shared memory."""
     limit = profile.integer("shared.per_block", "bytes")
     held = ", ".join(f"{n} {d} x {space.graph.buffer(n).bytes:,}" for n, d in structure.depths)
     message = f"{space.bytes_of(structure):,} of {limit:,} bytes of shared memory ({held}, other buffers {space.fixed_bytes:,})"
@@ -260,9 +260,9 @@ def _order(place: _Ranked) -> tuple[float, int, str]:
 
 
 def _diverse(ranked: Sequence[_Ranked], count: int) -> list[_Ranked]:
-    """The same places by forecast, each program's later ones moved back: a forecast errs for whole programs.
+    """The same structures by forecast, with the later ones of each program moved back: a forecast errs for whole programs.
 
-    It errs for whole groups too: more than a third of ``count`` from one group come last.
+    It errs for whole groups, too: more than a third of ``count`` from one group come last.
     """
     waiting: dict[_Program, list[_Ranked]] = {}
     for place in ranked:
@@ -283,7 +283,7 @@ def _diverse(ranked: Sequence[_Ranked], count: int) -> list[_Ranked]:
 
 
 def _respects(structure: Structure, pins: Pins) -> bool:
-    """Whether a structure keeps the user's pins, as far as it can tell; the solver has the last word."""
+    """Whether a structure keeps the user's pins, as far as this can tell; the solver decides."""
     if pins.consumer_warpgroups not in (None, structure.warpgroups):
         return False
     if pins.store_role not in (None, structure.store_role):
@@ -300,12 +300,12 @@ def _respects(structure: Structure, pins: Pins) -> bool:
 
 
 def _timed(structure: Structure) -> Structure:
-    """Without the choices that a sketch's forecast does not see: the register split, and overlap, which the solver builds."""
+    """The structure without the choices that a sketch's forecast does not cover: the register split and overlap."""
     return replace(structure, load_registers=0, consumer_registers=0, overlapped=False)
 
 
 def _forecast(space: Space, structure: Structure, problem: WarpProblem, profile: HardwareProfile) -> float | None:
-    """Time of the structure's sketch; None when its registers spill or it cannot run: no use to ask the solver."""
+    """Time of the structure's sketch; None if its registers spill or it cannot run, so that the solver need not try it."""
     try:
         schedule = sketch(space, structure, problem)
     except PinError:
@@ -324,7 +324,7 @@ def _solve(
     engine: str,
     budget: Budget | None,
 ) -> _Solved | Infeasible | Unknown | None:
-    """The structure solved and verified; None when the user's pins and the structure's name different values."""
+    """The structure, solved and verified; None if it contradicts the user's pins."""
     try:
         problem = close_problem(graph, profile, pins)
         problem = problem.with_pins(structure.pins()) if structure is not None else problem

@@ -1,6 +1,6 @@
-"""A structure as a schedule in source order, without a solver: good enough to be forecast, never handed out.
+"""A structure as a schedule in source order, without a solver: good enough for a forecast, never an answer.
 
-The search forecasts sketches by the dozen and asks the solver only for the structures that come out in front. Which role
+The search forecasts dozens of sketches and asks the solver only for the best structures. Which role
 runs what, and which buffers change hands, follow from the solver's own placement rule.
 """
 
@@ -21,11 +21,11 @@ def sketch(space: Space, structure: Structure, problem: WarpProblem) -> WarpSche
 
     Args:
         space: The kernel's space.
-        structure: What the schedule is to be like.
+        structure: The choices that the schedule must have.
         problem: The kernel closed over a device, with the user's pins.
 
     Raises:
-        GraphError: the graph names something that it does not hold.
+        GraphError: the graph names something that it does not have.
         PinError: the structure asks for a store role that a pin forbids.
     """
     placed = structure_of(problem.with_pins(Pins(store_role=structure.store_role)))

@@ -1,6 +1,6 @@
 """The structural choices of a warp schedule that candidates differ in, and which of them a kernel allows.
 
-A structure is what an engineer would say of a schedule: how many consumer warpgroups, one barrier for several tiles or one
+A structure is an engineer's description of a schedule: how many consumer warpgroups, one barrier for several tiles or one
 each, how deep, who stores, how registers are split, whether iterations overlap inside a role. The solver fills in the rest.
 """
 
@@ -31,7 +31,7 @@ LOAD_WARPGROUPS = 1
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """One point of the space. ``depths`` has one entry a loaded buffer; registers 0/0 leave them as launched."""
+    """One point of the space. ``depths`` has one entry per loaded buffer; registers 0/0 leave them as launched."""
 
     warpgroups: int
     merged: bool
@@ -41,10 +41,10 @@ class Structure:
     consumer_registers: int
     overlapped: bool = False
     grouped: tuple[tuple[str, ...], ...] = ()
-    """Buffers that share a pipeline, group by group; empty when ``merged`` says it for all."""
+    """Buffers that share a pipeline, group by group; empty if ``merged`` decides for all."""
 
     def depth(self, buffer: str) -> int:
-        """Versions of a buffer; 1 when it is not loaded in a loop."""
+        """Versions of a buffer; 1 if it is not loaded in a loop."""
         return dict(self.depths).get(buffer, 1)
 
     def pins(self) -> Pins:
@@ -79,7 +79,7 @@ class Structure:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What a kernel allows: loaded buffers by loop with their bytes, widths, and which choices exist at all."""
+    """The choices of a kernel: loaded buffers by loop with their bytes, widths, and which choices exist."""
 
     graph: KernelGraph
     loaded: Mapping[str, tuple[str, ...]]
@@ -89,7 +89,7 @@ class Space:
     can_store: bool
     can_overlap: bool
     operands: tuple[tuple[str, ...], ...] = ()
-    """Loaded buffers that the same operations read, where there are several such groups: a pipeline for each is a choice."""
+    """Loaded buffers that the same operations read, if there are several such groups: a pipeline for each is a choice."""
 
     def bytes_of(self, structure: Structure) -> int:
         """Shared memory of the structure, without barriers."""
@@ -97,7 +97,7 @@ class Space:
         return self.fixed_bytes + ring
 
     def base(self, profile: HardwareProfile, warpgroups: int, pins: Pins) -> Iterator[Structure]:
-        """Every uniform depth of one width, shallow first, to the first that does not fit; what is pinned is kept."""
+        """Every uniform depth of one width, shallow first, up to the first that does not fit; pins are kept."""
         fixed = {pin.buffer: pin.depth for pin in pins.depths}
         names = [name for names in self.loaded.values() for name in names]
         free = [name for name in names if name not in fixed]
@@ -173,7 +173,7 @@ def space_of(graph: KernelGraph, plain: Collection[str] = ()) -> Space:
 
 
 def _operands(graph: KernelGraph, loaded: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
-    """Groups of loaded buffers with the same readers; none when they would be one pipeline for all or one for each."""
+    """Groups of loaded buffers with the same readers; none if they would be one pipeline for all or one for each."""
     groups: dict[tuple[object, ...], list[str]] = {}
     for scope, names in loaded.items():
         for name in names:
@@ -205,7 +205,7 @@ def register_splits(profile: HardwareProfile, consumer_warpgroups: int) -> list[
 
 
 def _widths(graph: KernelGraph, shapes: list[GemmShape]) -> tuple[int, ...]:
-    """Consumer warpgroups that every warpgroup product can be split over, the kernel's own width first."""
+    """Consumer warpgroups over which every warpgroup product can be split, the kernel's own width first."""
     own = max(1, graph.threads // WARPGROUP_THREADS)
     if not shapes:
         return (own,)

@@ -1,1 +1,1 @@
-"""What a device can hold and what an operation costs on it: read by rules and by the forecast alike."""
+"""What a device can hold and what an operation costs on it; used by the rules and by the forecast."""

@@ -1,8 +1,8 @@
-"""Cycles of one operation inside one role: how long it holds the role's instruction stream, and when its result is there.
+"""Cycles of one operation inside one role: how long it holds the role's instruction stream, and when its result is available.
 
 Every warpgroup of a role runs the same program on its share of the tile, so a stream is as long as one warpgroup's share,
 while a unit (tensor core, special-function unit, ALU) is busy for the whole block's work. The share of a unit's time falls
-with the number of warpgroups; the latency around it does not. A role of fewer than four warps reaches only its part of
+with the number of warpgroups; the latency around it does not. A role of fewer than four warps can use only its part of
 the SM's four partitions.
 """
 
@@ -26,14 +26,16 @@ __all__ = [
 LOADS = (OpKind.TMA_LOAD, OpKind.ASYNC_LOAD)
 
 NOMINAL_TRIPS = 16
-"""Trips assumed for a loop whose count is only known at run time; it weighs loops against each other, never legality."""
+"""Trips assumed for a loop whose count is only known at run time; this only weights loops against each other and
+never affects legality.
+"""
 
 ISSUE_CYCLES = 1
-"""Stream time of an asynchronous operation: it is only started. No issue cost is known from measurement, so the least."""
+"""Stream time of an asynchronous operation, which is only started. No issue cost was measured, hence the minimum."""
 
 
 def nominal_trips(scope: Scope) -> int:
-    """Trips of a loop, an assumption where only the launch knows them."""
+    """Trips of a loop; an assumption if only the launch knows them."""
     return NOMINAL_TRIPS if scope.trips is None else scope.trips
 
 
@@ -45,7 +47,7 @@ def stream_cycles(op: Op, warps: int) -> int:
 
 
 def result_cycles(op: Op, warps: int) -> int:
-    """Issue to result of one warpgroup's share, units free."""
+    """Issue to result of one warpgroup's share if the units are free."""
     longest = max((use.cycles for use in op.uses), default=0)
     if longest == 0 or op.kind in (*LOADS, OpKind.TMA_STORE):
         return op.latency_cycles
@@ -54,7 +56,7 @@ def result_cycles(op: Op, warps: int) -> int:
 
 
 def arrival_cycles(op: Op, warps: int, load_latency_percent: int) -> int:
-    """Issue to the data being usable. Loads are planned with the latency they have when all SMs load at once."""
+    """From issue until the data is usable. Loads are planned with the latency that they have if all SMs load at once."""
     if op.kind in LOADS:
         return _loaded(op.latency_cycles, load_latency_percent)
     return max(result_cycles(op, warps), ISSUE_CYCLES)
@@ -87,8 +89,8 @@ def unit_cycles(source: SourceOrder, scope_id: str, unit: Unit) -> int:
 def skew_cycles(ops: tuple[Op, ...], warps: int) -> int:
     """How far the last warpgroup of a role trails the first in one iteration.
 
-    Warpgroups that share the tensor core take turns on it, so the last one trails by the tensor core time of all others.
-    A full barrier is complete, and an empty one released, only with the last warpgroup.
+    Warpgroups that share the tensor core take turns, so the last one trails by the tensor core time of all others.
+    Only the last warpgroup completes a full barrier and releases an empty one.
     """
     groups = warps // WARPGROUP
     if groups < 2:

@@ -1,6 +1,6 @@
 """What a device can hold: whole numbers read once from the hardware profile, for the rules and the forecast alike.
 
-Every number is read by path and unit, so that a problem that was closed holds no profile and asks nothing later.
+Every number is read by path and unit, so that a closed problem has no profile and reads nothing later.
 """
 
 import math
@@ -21,7 +21,7 @@ LARGEST_DEPTH = 12
 long covered."""
 
 DEFAULT_LOAD_LATENCY_FACTOR = 2.0
-"""Loads are planned at this multiple of the idle TMA latency when the profile does not say otherwise.
+"""Loads are planned at this multiple of the idle TMA latency if the profile has no number.
 
 Origin: measured on one H200 with a bf16 matrix product of 8192 cubed. For six tile shapes the throughput stops growing at the
 depth that this factor gives (128x256x64: 3, 128x128x64: 4, 64x256x64: 4, 128x192x64: 3), and at the idle latency one depth

@@ -1,4 +1,4 @@
-"""Registers that a role's private storage needs at its fullest moment, by live ranges over the role's program.
+"""Peak registers of a role's private storage, by live ranges over the role's program.
 
 A count of all buffers would refuse good schedules: in attention the scores are dead once they are cast, and a cap by
 count cost others half their speed (literature.md 2.1). So ranges are followed through the program, across loop back edges.
@@ -19,7 +19,7 @@ PRIVATE_MEMORIES = frozenset({Memory.FRAGMENT, Memory.LOCAL})
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The largest need of a program: registers per thread, where, and by buffer."""
+    """The largest need of a program: registers per thread, the operation, and the share of each buffer."""
 
     registers: int
     op: str
@@ -35,7 +35,7 @@ def peak_registers(
         source: The kernel.
         program: The role's operations in the order it runs them.
         warps: Width of the role; its threads share each buffer's registers.
-        overhead: Registers that an operation needs beside live buffers, by operation id.
+        overhead: Registers that an operation needs in addition to live buffers, by operation id.
         spread: Loop scopes whose body runs several iterations at once (stage offsets): private storage that is touched
             inside lives through the whole loop.
     """

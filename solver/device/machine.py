@@ -1,8 +1,8 @@
 """A device as a machine that can be played on: its limits, and how fast its units are, read once from a profile.
 
-Vendor and measured numbers come from their own paths; what had to be fitted to measured landscapes lives under ``model.``
-with origin ``fitted``. A profile without fitted numbers still works: then the simulator is the plain vendor machine, and
-each constant below says which neutral value that is.
+Vendor and measured numbers have their own paths; numbers that were fitted to measured landscapes are under ``model.``
+with origin ``fitted``. A profile without fitted numbers still works: then the simulator uses only vendor numbers, and
+each constant below has a neutral value.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["Machine", "machine"]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One device. Bandwidths are bytes a cycle of one SM, latencies are cycles, clocks are MHz."""
+    """One device. Bandwidths are bytes per cycle of one SM, latencies are cycles, clocks are MHz."""
 
     limits: DeviceLimits
     sms: int
@@ -28,18 +28,18 @@ class Machine:
     shared_bytes: float
     launch_ns: float
     memory_bytes: float
-    """Device memory bandwidth as bytes a cycle of one SM, with all SMs drawing at once."""
+    """Device memory bandwidth as bytes per cycle of one SM, with all SMs loading at once."""
     l2_capacity: float
     fill_bytes: float
     load_latency: float
     store_latency: float
     copy_bytes: float
-    """What the threads of one SM move by themselves (cp.async, register copies) in a cycle."""
+    """Bytes per cycle that the threads of one SM move themselves (cp.async, register copies)."""
     copy_latency: float
     gemm_overhead: float
     """Issue and drain of one blocking matrix product, beyond its tensor core time."""
     serial_latency: float
-    """Cycles that each matrix instruction waits when the compiler had to serialise them."""
+    """Cycles that each matrix instruction waits if the compiler had to serialise them."""
     spill_cycles: float
     """Cycles of the load/store path for one spilled register of one warpgroup, store and reload."""
     alu_ratio: float
@@ -49,20 +49,20 @@ class Machine:
     arrive_cycles: float
     """Cycles of shared memory for the arrival of one thread at an mbarrier: arrivals are atomics on one word."""
     phase: float
-    """Where warpgroups that share the tensor core stand between taking turns (0) and running side by side (1)."""
+    """How warpgroups share the tensor core: between taking turns (0) and running side by side (1)."""
     sync_cycles: float
     """A block-wide or role-wide thread barrier, from the last arrival on."""
     block_cycles: float
     """Start of a block: descriptors, barriers, first instruction; and its retirement."""
     copy_registers: int
-    """Registers more when the same threads also copy tiles by themselves."""
+    """Additional registers if the same threads also copy tiles themselves."""
     power_static: float
     power_tensor: float
     power_shared: float
     """Share of the power limit drawn at the boost clock: always, by a busy tensor core, by busy shared memory."""
 
     def tensor_rate(self, dtype: str) -> float:
-        """Multiply-adds a cycle of one SM for operands of this type; half precision's when the type has no own number."""
+        """Multiply-adds per cycle of one SM for operands of this type; those of half precision if the type has no own number."""
         return self.tensor_macs.get(tensor_rate_name(dtype), self.tensor_macs["bf16"])
 
 
@@ -71,7 +71,7 @@ def machine(profile: HardwareProfile) -> Machine:
     """The machine of a profile.
 
     Raises:
-        ProfileError: a number that no schedule can be played without is missing or unknown (tensor core rate, clock,
+        ProfileError: a number that every simulation needs is missing or unknown (tensor core rate, clock,
             shared memory, registers): also for profiles of another family than CUDA.
     """
     if not profile.has("sm.count"):

@@ -36,7 +36,7 @@ def blocks_by_resource(limits: DeviceLimits, footprint: Footprint) -> dict[str, 
 
 
 def blocks_per_sm(limits: DeviceLimits, footprint: Footprint) -> int:
-    """Blocks that an SM holds at once; 0 when not even one fits."""
+    """Blocks that an SM holds at once; 0 if not even one fits."""
     if footprint.shared_bytes > limits.shared_bytes_per_block:
         return 0
     return max(0, min(blocks_by_resource(limits, footprint).values()))

@@ -1,4 +1,4 @@
-"""Registers of a block and its roles: what the launch gives, what a role keeps after reallocation, what its program needs.
+"""Registers of a block and its roles: what the launch gives, what a role has after reallocation, what its program needs.
 
 The one model of registers, for the rules and for the forecast. A role needs what its private buffers hold at the fullest
 moment (:mod:`warpwright.solver.device.liveness`) and, at that moment, registers for addresses and temporaries.
@@ -26,19 +26,19 @@ __all__ = [
 OTHER_OVERHEAD = 16
 """Registers beside the live buffers at an operation that is no matrix product; at a product the device's own number."""
 THROUGH_REGISTERS = 40
-"""Least budget of a role whose threads move data themselves: the minimum of 24 plus addresses and a vector in flight."""
+"""Smallest budget of a role whose threads move data themselves: the minimum of 24 plus addresses and a vector in flight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """Per thread of a role: what it needs, what it may use, and what therefore does not fit."""
+    """Registers per thread of a role: the need, the budget, and what does not fit."""
 
     needed: int
     budget: int
 
     @property
     def spilled(self) -> int:
-        """Registers that go to local memory."""
+        """Registers that are spilled to local memory."""
         return max(0, self.needed - self.budget)
 
 
@@ -87,12 +87,12 @@ def need(limits: DeviceLimits, source: SourceOrder, program: Sequence[Op], warps
 
 
 def instruction_floor(program: Iterable[Op], warps: int) -> int:
-    """Launch registers that the widest warpgroup instruction of a program asks for."""
+    """Launch registers that the widest warpgroup instruction of a program needs."""
     return max((instruction_registers(op.gemm, warps) for op in program if op.gemm is not None), default=0)
 
 
 def _is_elected(source: SourceOrder, op: Op) -> bool:
-    """Whether one elected lane does the operation, or each thread for itself: none holds a part of a tile for it."""
+    """Whether one elected lane does the operation, or each thread separately: no thread holds a part of a tile for it."""
     if op.gemm is not None and op.gemm.c_memory is Memory.TENSOR:
         return not op.through_registers
     return not works_with_threads(source, op)

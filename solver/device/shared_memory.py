@@ -47,7 +47,7 @@ _SAME_LAYOUT = (OpKind.PARALLEL, OpKind.COPY, OpKind.FILL)
 
 
 def shared_buffers(graph: KernelGraph) -> tuple[Buffer, ...]:
-    """Buffers of the block that live in shared memory."""
+    """Buffers of the block in shared memory."""
     return tuple(buffer for buffer in graph.buffers if buffer.memory is Memory.SHARED)
 
 

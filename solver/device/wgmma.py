@@ -1,4 +1,4 @@
-"""How TileLang splits one matrix product over the warps of a role, and what that asks of each thread.
+"""How TileLang splits one matrix product over the warps of a role, and how many registers each thread needs for it.
 
 Source: TileLang 0.1.15 wheel, ``src/cuda/op/gemm.cc:34-97`` (eligibility) and ``:248-331`` (warp partition).
 """
@@ -18,7 +18,7 @@ INSTRUCTION_COLUMNS = 8
 """Granularity of the instruction's columns."""
 LARGEST_INSTRUCTION_COLUMNS = 256
 INSTRUCTION_OVERHEAD_REGISTERS = DEFAULT_PRODUCT_REGISTERS
-"""ptxas C7602 asks for ``N/2 + 26`` registers at launch: measured 154 for N = 256 and 90 for N = 128 (ptxas 13.0.88)."""
+"""ptxas C7602 requires ``N/2 + 26`` registers at launch: measured 154 for N = 256 and 90 for N = 128 (ptxas 13.0.88)."""
 
 _K_STEP = {"float16": 16, "bfloat16": 16, "int8": 32, "uint8": 32, "tfloat32": 8}
 _K_STEP_FLOAT8 = 32
@@ -34,10 +34,10 @@ class Partition:
 
 
 def is_wgmma(shape: GemmShape) -> bool:
-    """Whether TileLang takes warpgroup instructions for this product on a Hopper device, given whole warpgroups.
+    """Whether TileLang uses warpgroup instructions for this product on a Hopper device, given whole warpgroups.
 
     B must be in shared memory, M at least 64, K a multiple of the instruction's step, and for types other than half
-    precision both operands must be K-major. Everything else becomes ``mma.sync`` without a word.
+    precision both operands must be K-major. Everything else silently becomes ``mma.sync``.
     """
     step = _K_STEP_FLOAT8 if shape.a_dtype.startswith("float8") else _K_STEP.get(shape.a_dtype)
     if step is None or shape.c_memory is Memory.TENSOR or shape.b_memory is not Memory.SHARED:
@@ -77,7 +77,7 @@ def padded_macs(m: int, n: int, k: int) -> int:
 
 
 def instruction_registers(shape: GemmShape, warps: int) -> int:
-    """Registers per thread that one instruction of this product needs at launch, 0 when it is no warpgroup product."""
+    """Registers per thread that one instruction of this product needs at launch; 0 if it is not a warpgroup product."""
     split = partition(shape, warps) if is_wgmma(shape) else None
     if split is None:
         return 0

@@ -1,6 +1,6 @@
-"""JSON documents of the domain: every one names its schema and version, refuses unknown keys, and round-trips.
+"""JSON documents of the domain: each names its schema and version, refuses unknown keys, and round-trips.
 
-The dataclasses stay plain; Pydantic is used here only, where bytes enter and leave.
+The dataclasses stay plain; Pydantic is used only here, where bytes enter and leave.
 """
 
 import json
@@ -73,7 +73,7 @@ def dump(document: Any) -> dict[str, Any]:
 
 
 def dumps(document: Any) -> str:
-    """The document as canonical JSON text: sorted keys, no blanks, one form for one value."""
+    """The document as canonical JSON text: sorted keys, no blanks, one form per value."""
     return json.dumps(dump(document), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -84,7 +84,7 @@ def load(document_type: Any, data: Any) -> Any:
         DocumentError: ``document-schema`` for another schema or version, ``document-invalid`` with the place otherwise.
     """
     if not isinstance(data, dict):
-        raise DocumentError("a document is a JSON object", code="document-invalid", place="/")
+        raise DocumentError("a document must be a JSON object", code="document-invalid", place="/")
     expected, found = SCHEMAS[document_type], data.get("schema")
     if found != expected and found not in _accepted(document_type):
         raise DocumentError(f"expected schema {expected!r}, found {found!r}", code="document-schema", place="/schema")

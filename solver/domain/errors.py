@@ -1,18 +1,18 @@
-"""Errors of the domain model, drawn as a tree.
+"""Errors of the domain model, as a tree.
 
 ::
 
     WarpwrightError              code, message, place
-    ├── DocumentError            bytes that are no document of ours (JSON, schema, version, unknown key)
+    ├── DocumentError            bytes that are not a valid document (JSON, schema, version, unknown key)
     ├── ProfileError             a hardware profile that lacks a number, a unit or a source
     ├── GraphError               a kernel graph whose parts do not fit together
     ├── PinError                 a pin that names nothing in the kernel, or has no legal value
     ├── NotApplicable            a kernel that is legal but outside what a schedule can express
-    ├── ForeignCode              IR that could run code we did not allow
-    ├── SolverFault              an exception or a death inside the solver: our fault, never the kernel's
+    ├── ForeignCode              IR that could run code that is not allowed
+    ├── SolverFault              an exception or a crash inside the solver: a bug in Warpwright, never the kernel's fault
     └── ExtraMissing             an optional part of the installed package is not there
 
-Every error carries a stable ``code`` (kebab case, never reworded, part of the API) and, where there is one, the ``place``:
+Every error carries a stable ``code`` (kebab case, never changed, part of the API) and, where there is one, the ``place``:
 a JSON pointer, a profile path or a statement id.
 """
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class WarpwrightError(Exception):
-    """Base of all expected errors; whoever catches it may show ``code``, ``message`` and ``place`` to a client."""
+    """Base of all expected errors; ``code``, ``message`` and ``place`` may be shown to a client."""
 
     code: str = "warpwright-error"
 
@@ -46,25 +46,25 @@ class WarpwrightError(Exception):
 
 
 class DocumentError(WarpwrightError):
-    """The bytes are no document of ours: not JSON, another schema or version, an unknown key, a wrong type."""
+    """The bytes are not a valid document: not JSON, another schema or version, an unknown key, a wrong type."""
 
     code = "document-invalid"
 
 
 class ProfileError(WarpwrightError):
-    """The hardware profile lacks a number, a unit, an origin or a source that somebody asked for."""
+    """The hardware profile lacks a number, a unit, an origin or a source that is needed."""
 
     code = "profile-invalid"
 
 
 class GraphError(WarpwrightError):
-    """The kernel graph refers to an operation, buffer or scope that it does not hold."""
+    """The kernel graph refers to an operation, buffer or scope that it does not have."""
 
     code = "graph-invalid"
 
 
 class PinError(WarpwrightError):
-    """A pin names nothing in this kernel or fixes a value no schedule may have."""
+    """A pin names nothing in this kernel or fixes a value that no schedule may have."""
 
     code = "pin-invalid"
 
@@ -82,7 +82,7 @@ class ForeignCode(WarpwrightError):
 
 
 class SolverFault(WarpwrightError):
-    """The solver raised an exception: a fault of ours, whatever the kernel, the profile and the pins were."""
+    """The solver raised an exception: a bug in Warpwright, whatever the kernel, the profile and the pins."""
 
     code = "solver-fault"
 

@@ -14,7 +14,7 @@ SCHEMA = "warpwright.explanation/1"
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """One change that makes the choice possible: in words, and as the question that asks for it where there is one."""
+    """One change that makes the choice possible: in words, and as a question if there is one."""
 
     change: str
     why: str = ""
@@ -24,8 +24,8 @@ class Relaxation:
 class Explanation:
     """An answer for a person, with its parts for a program.
 
-    ``possible`` is None when the budget ended before the question was decided. ``facts`` are the resources of the best
-    schedule (of the asked one where it is possible), with what is left of each.
+    ``possible`` is None if the budget ended before the question was decided. ``facts`` are the resources of the best
+    schedule (of the requested one if it is possible), with what is left of each.
     """
 
     question: str

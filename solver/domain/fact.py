@@ -1,4 +1,4 @@
-"""A number that a family reads off a problem or a schedule: what is used, what the limit is, and who holds it."""
+"""A number that a family computes for a problem or a schedule: what is used, the limit, and who holds it."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ __all__ = ["Fact"]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """``used`` of ``limit`` in ``unit``; ``limit`` None means that nothing bounds it. ``holders`` add up to ``used``."""
+    """``used`` of ``limit`` in ``unit``; ``limit`` None means unlimited. ``holders`` add up to ``used``."""
 
     resource: str
     used: int
@@ -18,7 +18,7 @@ class Fact:
 
     @property
     def slack(self) -> int | None:
-        """What is left; negative when it does not fit."""
+        """What is left; negative if it does not fit."""
         return None if self.limit is None else self.limit - self.used
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Fingerprint: the identity of a result as separate columns, so that a change of one shows which results went stale."""
+"""Fingerprint: the identity of a result as separate columns, so that a change of one shows which results are stale."""
 
 import hashlib
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ def digest_text(text: str) -> str:
 class Fingerprint:
     """Every column that must be equal for a stored result to answer a request.
 
-    ``ir`` is renaming-invariant and holds constants, shapes, dtypes and strides; ``profile`` is the profile's digest;
+    ``ir`` is renaming-invariant and covers constants, shapes, dtypes and strides; ``profile`` is the profile's digest;
     ``toolchain`` names compiler builds; ``constraint_set`` the families' version; ``protocol`` how it was measured;
-    ``verification`` how it was checked; ``pins`` what the user fixed; ``build_options`` what changes how its builds round.
+    ``verification`` how it was checked; ``pins`` the user's pins; ``build_options`` the options that change how its builds round.
     """
 
     ir: str
@@ -36,9 +36,9 @@ class Fingerprint:
     build_options: str = ""
 
     def key(self) -> str:
-        """One digest over the columns in declaration order; an empty one is left out.
+        """One digest over the columns in declaration order; empty columns are left out.
 
-        So a column that is added later leaves the keys of the results without it as they were.
+        So adding a column later does not change the keys of results without it.
         """
         return digest_text("\n".join(f"{f.name}={value}" for f in fields(self) if (value := getattr(self, f.name))))
 

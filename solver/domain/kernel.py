@@ -35,14 +35,14 @@ ROOT = "tl.ws_scope_root"
 
 
 class TargetFamily(StrEnum):
-    """Which kind of schedule the kernel takes: warp schedules on CUDA, buffer schedules on Ascend."""
+    """Which kind of schedule the kernel gets: warp schedules on CUDA, buffer schedules on Ascend."""
 
     CUDA = "cuda"
     ASCEND = "ascend"
 
 
 class Memory(StrEnum):
-    """Where a buffer lives. ``FRAGMENT`` and ``LOCAL`` are private to a thread group, the rest is shared by the block."""
+    """Where a buffer is stored. ``FRAGMENT`` and ``LOCAL`` are private to a thread group, the rest is shared by the block."""
 
     GLOBAL = "global"
     SHARED = "shared"
@@ -78,7 +78,7 @@ class Unit(StrEnum):
 
 
 class OpKind(StrEnum):
-    """What a statement does. One statement of the IR is one operation."""
+    """The kind of a statement. One statement of the IR is one operation."""
 
     TMA_LOAD = "tma_load"
     ASYNC_LOAD = "async_load"
@@ -131,7 +131,7 @@ class Buffer:
     """A buffer of the kernel. ``bytes`` is the size of one version without alignment.
 
     ``private``: each thread group that touches it has its own instance (fragments, locals). ``private=False``: one
-    instance a block. ``alignment_bytes`` is the alignment the lowering gives each version.
+    instance per block. ``alignment_bytes`` is the alignment that the lowering gives each version.
     """
 
     name: str
@@ -142,18 +142,18 @@ class Buffer:
     private: bool
     alignment_bytes: int = 1
     registers_per_block: int = 0
-    """32-bit registers that one instance takes over all threads of its role (fragments and locals only)."""
+    """32-bit registers of one instance over all threads of its role (fragments and locals only)."""
     source_scope: str = ""
     """The storage scope as the IR spells it (``shared.dyn``, ``local.fragment``, ``shared.l1``, ...)."""
     owners: tuple[str, ...] = ()
-    """Ascend: loops that may keep several versions of the buffer; empty when it is not eligible."""
+    """Ascend: loops that may keep several versions of the buffer; empty if it is not eligible."""
     may_share: tuple[str, ...] = ()
     """Ascend: buffers of the same memory that are proven never to be live together with this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One read or write of a buffer by an operation. ``whole`` is False when only a part is certainly touched."""
+    """One read or write of a buffer by an operation. ``whole`` is False if only a part is certainly touched."""
 
     buffer: str
     bytes: int
@@ -202,20 +202,22 @@ class Op:
     guarded: bool = False
     replicable: bool = False
     through_registers: bool = False
-    """A copy whose data passes through the issuing threads' registers: the role needs registers and width for it."""
+    """A copy whose data passes through the issuing threads' registers: its role needs registers and several warps."""
     elements: int = 0
-    """Elements that the operation processes, 0 where it has no meaning."""
+    """Elements that the operation processes; 0 if that has no meaning."""
     binds: str | None = None
     """Name of the scalar that a ``BIND`` defines."""
     uses_scalars: tuple[str, ...] = ()
     pending: int = 0
-    """Of a ``WAIT``: products that may still be in flight after it, the youngest ones (``wgmma.wait_group``'s N)."""
+    """For a ``WAIT``: how many products, the youngest ones, may still be in flight after it (``wgmma.wait_group``'s N)."""
     runs: int | None = None
-    """How often one launch executes it, over all blocks; None when that depends on data or symbolic sizes."""
+    """How often one launch executes it, over all blocks; None if that depends on data or symbolic sizes."""
 
     @property
     def left_in_flight(self) -> bool:
-        """A matrix product that its role only starts: its operands and result are free after a wait of that role."""
+        """Whether this is a matrix product that its role only starts: its operands and result are free after a wait
+        of that role.
+        """
         return self.gemm is not None and not self.gemm.waits and self.issue is Issue.ASYNCHRONOUS
 
 
@@ -223,7 +225,7 @@ class Op:
 class Scope:
     """A loop, or the root. ``items`` are the ids of its operations and child scopes in source order.
 
-    ``trips`` is None for a symbolic or data-dependent trip count. ``num_stages`` is what the source asked for.
+    ``trips`` is None for a symbolic or data-dependent trip count. ``num_stages`` is the source's value.
     """
 
     id: str
@@ -236,9 +238,9 @@ class Scope:
     zero_based: bool = True
     guarded: bool = False
     enable_offset: bool = False
-    """Ascend: tasks of one pipe may lie in different stages."""
+    """Ascend: tasks of one pipe may be in different stages."""
     reads: tuple[str, ...] = ()
-    """Buffers that the loop's extent, condition or guard reads: a role that enters must hold them."""
+    """Buffers that the loop's extent, condition or guard reads: a role that enters must have them."""
     uses_scalars: tuple[str, ...] = ()
     """Bound scalars that the loop's extent, condition or guard uses: a role that enters must have bound them."""
 
@@ -248,7 +250,7 @@ class Dependence:
     """``target`` of iteration i + distance must follow ``source`` of iteration i of ``scope``.
 
     Distance 0 is inside one iteration (or the root). ``source`` and ``target`` are items of ``scope``: operations, or
-    child scopes standing for all that is in them.
+    child scopes that stand for everything in them.
     """
 
     source: str
@@ -277,7 +279,7 @@ class SchedulerCall:
 
 @dataclass(frozen=True, slots=True)
 class KernelGraph:
-    """A kernel as the solver sees it. ``grid`` holds None for a symbolic extent; ``threads`` is what the source declared."""
+    """A kernel as the solver sees it. ``grid`` has None for a symbolic extent; ``threads`` is what the source declared."""
 
     name: str
     family: TargetFamily
@@ -292,30 +294,30 @@ class KernelGraph:
     min_blocks_per_sm: int = 1
     swizzle: bool = False
     flops: int = 0
-    """Floating-point operations that one launch executes, overhanging tiles included; 0 when that depends on data or sizes."""
+    """Floating-point operations that one launch executes, partial tiles counted in full; 0 if that depends on data or sizes."""
     global_bytes: int = 0
-    """Fewest bytes of global memory one launch must move (each tensor once), 0 when a shape is symbolic."""
+    """Fewest bytes of global memory that one launch must move (each tensor once); 0 if a shape is symbolic."""
     calls: tuple[SchedulerCall, ...] = ()
     """Ascend: the scheduling problems, inner loops first, the root last (only where it has several items)."""
     simt: bool = False
-    """Ascend: the kernel holds a SIMT vector function, which takes part of the unified buffer."""
+    """Ascend: the kernel has a SIMT vector function, which uses part of the unified buffer."""
 
     def op(self, op_id: str) -> Op:
-        """The operation with this id; GraphError when there is none."""
+        """The operation with this id; GraphError if there is none."""
         for op in self.ops:
             if op.id == op_id:
                 return op
         raise GraphError(f"the kernel has no operation {op_id!r}", code="graph-unknown-op", place=op_id)
 
     def buffer(self, name: str) -> Buffer:
-        """The buffer with this name; GraphError when there is none."""
+        """The buffer with this name; GraphError if there is none."""
         for buffer in self.buffers:
             if buffer.name == name:
                 return buffer
         raise GraphError(f"the kernel has no buffer {name!r}", code="graph-unknown-buffer", place=name)
 
     def scope(self, scope_id: str) -> Scope:
-        """The scope with this id; GraphError when there is none."""
+        """The scope with this id; GraphError if there is none."""
         for scope in self.scopes:
             if scope.id == scope_id:
                 return scope

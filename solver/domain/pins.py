@@ -1,4 +1,4 @@
-"""Pins: what the user fixed before the search. A pin is kept by every candidate or the answer is infeasible, naming it."""
+"""Pins: what the user fixed before the search. Every candidate keeps all pins, or the answer is infeasible and names the pin."""
 
 from dataclasses import dataclass
 

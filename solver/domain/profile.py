@@ -1,7 +1,7 @@
 """HardwareProfile: every number of a device with its unit, origin and source.
 
 A quantity is read by its exact path *and* unit, so that bytes never pass for KiB. An unknown value is written as unknown
-and raises when a rule needs it; nothing is guessed.
+and raises an error if a rule needs it; nothing is guessed.
 """
 
 from dataclasses import dataclass
@@ -82,9 +82,9 @@ class HardwareProfile:
         return int(value)
 
     def has(self, path: str) -> bool:
-        """Whether the document holds this path with a known value."""
+        """Whether the document has this path with a known value."""
         return any(q.path == path and q.value is not None for q in self.quantities)
 
     def flag(self, path: str) -> bool:
-        """A capability flag; absent or unknown counts as not there."""
+        """A capability flag; missing or unknown counts as absent."""
         return self.has(path) and self.integer(path, "flag") == 1

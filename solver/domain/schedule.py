@@ -109,7 +109,7 @@ class ScopeProgram:
     bodies: tuple[RoleBody, ...]
 
     def body(self, role: str) -> tuple[Instruction, ...]:
-        """The role's instructions, empty when it does not enter the scope."""
+        """The role's instructions; empty if it does not enter the scope."""
         for body in self.bodies:
             if body.role == role:
                 return body.instructions
@@ -127,21 +127,21 @@ class WarpSchedule:
     kind: Literal["warp"] = "warp"
 
     def role(self, name: str) -> Role:
-        """The role with this name; GraphError when there is none."""
+        """The role with this name; GraphError if there is none."""
         for role in self.roles:
             if role.name == name:
                 return role
         raise GraphError(f"the schedule has no role {name!r}", code="schedule-unknown-role", place=name)
 
     def pipeline(self, name: str) -> Pipeline:
-        """The pipeline with this name; GraphError when there is none."""
+        """The pipeline with this name; GraphError if there is none."""
         for pipeline in self.pipelines:
             if pipeline.name == name:
                 return pipeline
         raise GraphError(f"the schedule has no pipeline {name!r}", code="schedule-unknown-pipeline", place=name)
 
     def program(self, scope: str) -> ScopeProgram:
-        """The program of a scope; GraphError when there is none."""
+        """The program of a scope; GraphError if there is none."""
         for program in self.scopes:
             if program.scope == scope:
                 return program
@@ -174,7 +174,7 @@ class BufferVersions:
     versions_chosen_by: ChosenBy
     mode_chosen_by: ChosenBy
     eligible: bool = True
-    """False: the storage keeps one version for good (opted out, not eligible, or a ring that the user indexes by hand)."""
+    """False: the storage always has one version (opted out, not eligible, or a ring that the user indexes by hand)."""
     manual_versions: int | None = None
     """Ring size of a buffer that the user indexes by hand (``T.annotate_manual_multi_buffer``)."""
 
@@ -205,5 +205,5 @@ class BufferSchedule:
     buffers: tuple[BufferVersions, ...]
     loops: tuple[LoopSchedule, ...]
     unlimited_memories: tuple[str, ...] = ()
-    """Memories that the user freed of their limit for the scheduler; the hardware's limit stays."""
+    """Memories whose limit the user lifted for the scheduler; the hardware's limit stays."""
     kind: Literal["buffer"] = "buffer"

@@ -28,7 +28,7 @@ class SourceOrder:
         return tuple(reversed(path))
 
     def meeting_scope(self, first: Op, second: Op) -> str:
-        """The innermost scope that holds both operations."""
+        """The innermost scope that contains both operations."""
         common = ROOT
         for left, right in zip(self.path_to(first.scope), self.path_to(second.scope), strict=False):
             if left != right:
@@ -37,12 +37,12 @@ class SourceOrder:
         return common
 
     def item_in(self, scope_id: str, op: Op) -> str:
-        """The item of a scope that is or holds an operation."""
+        """The item of a scope that is or contains an operation."""
         path = (*self.path_to(op.scope), op.id)
         return path[path.index(scope_id) + 1]
 
     def comes_first(self, first: Op, second: Op) -> bool:
-        """Whether an operation stands before another in the source, in the innermost scope that holds both."""
+        """Whether an operation is before another in the source, in the innermost scope that contains both."""
         scope = self.meeting_scope(first, second)
         items = self.scopes[scope].items
         return items.index(self.item_in(scope, first)) < items.index(self.item_in(scope, second))
@@ -58,7 +58,7 @@ class SourceOrder:
         return ordered
 
     def loop_carried(self, buffer: str, scope_id: str, values: Sequence[Collection[str]] = ()) -> str:
-        """Why a buffer may have one version only in this scope; empty when each value starts afresh.
+        """Why a buffer may have only one version in this scope; empty if each value is new.
 
         A value that lives from one iteration to the next (a read before the first whole write, a partial or guarded first
         write) would be the value of ``depth`` iterations ago in a versioned buffer. TileLang does not check it (rules
@@ -77,7 +77,7 @@ class SourceOrder:
 
 
 def _lives_on(ops: Sequence[Op], buffer: str, since: str, *, parts: bool) -> str:
-    """Why the first of these operations that touches the buffer needs what was in it before; empty when none does.
+    """Why the first of these operations that touches the buffer needs its old content; empty if none does.
 
     ``parts``: asynchronous loads of parts make a whole together.
     """
@@ -88,8 +88,8 @@ def _lives_on(ops: Sequence[Op], buffer: str, since: str, *, parts: bool) -> str
             if access.buffer != buffer:
                 continue
             if op.guarded:
-                return f"{op.id} writes it under a guard only"
+                return f"{op.id} writes it only under a guard"
             if access.whole or (parts and op.issue is Issue.ASYNCHRONOUS):
                 return ""
-            return f"{op.id} writes a part of it only"
+            return f"{op.id} writes only a part of it"
     return ""

@@ -1,6 +1,6 @@
-"""Verdict and certificate: what an engine says of a problem, and what is kept so that anyone can check it again.
+"""Verdict and certificate: an engine's answer to a problem, and the data that lets anyone check it again.
 
-Unknown is never infeasible: only :class:`Infeasible` says that no schedule exists, and it names the families that clash.
+Unknown is never infeasible: only :class:`Infeasible` says that no schedule exists, and it names the conflicting families.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Bound:
 class Certificate:
     """Evidence stored beside a schedule. Times are in cycles of the profile's clock, work in the engine's own units.
 
-    ``verified`` is the verdict of :mod:`warpwright.solver.warp.verify` on this very schedule; ``digest`` fields identify
+    ``verified`` is the verdict of :mod:`warpwright.solver.warp.verify` on exactly this schedule; ``digest`` fields identify
     what was solved.
     """
 
@@ -68,12 +68,12 @@ class Certificate:
     binding: tuple[str, ...] = ()
     bounds: tuple[Bound, ...] = ()
     oracle: str = ""
-    """What a vendor tool said of this plan, empty when none was asked."""
+    """A vendor tool's opinion of this plan; empty if none was asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """One member of an infeasibility core: a constraint family with the numbers, and the smallest change that helps."""
+    """One member of an infeasibility core: a family with the numbers, and the smallest change that helps."""
 
     family: str
     message: str
@@ -101,7 +101,7 @@ class Feasible:
 
 @dataclass(frozen=True, slots=True)
 class Infeasible:
-    """Proven: no schedule satisfies these families together (a minimised core where the engine gives one)."""
+    """Proven: no schedule satisfies these families together (a minimised core if the engine gives one)."""
 
     conflicts: tuple[Conflict, ...]
     engine: str

@@ -1,7 +1,7 @@
-"""Minimising an infeasible core over constraint families by deletion.
+"""Minimising an infeasible core over rule families by deletion.
 
 Works with any engine that can decide a model: a family is dropped when the rest is still proven infeasible. Undecided
-checks keep the family, so what comes out is always a core, and a minimal one when every check was decided.
+checks keep the family, so the result is always a core, and a minimal one if every check was decided.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 """CP-SAT adapter (OR-Tools): the default engine.
 
 One worker and a fixed seed, limited by CP-SAT's deterministic time; one work unit is a thousandth of it. Lexicographic
-objectives are successive solves, each with the earlier levels fixed. FEASIBLE is never promoted: a level that a limit cut
-ends the answer, whatever the solver's own status said (OR-Tools issues 3089, 4430).
+objectives are successive solves, each with the earlier levels fixed. FEASIBLE is never promoted: a level that a limit stopped
+ends the answer, whatever the solver's own status (OR-Tools issues 3089, 4430).
 """
 
 import time
@@ -20,7 +20,7 @@ __all__ = ["CpSatEngine"]
 
 UNITS_PER_DETERMINISTIC_SECOND = 1000
 CORE_SHARE = 4
-"""Minimising a core may take a quarter of the budget again: a core that is not minimal still explains."""
+"""Minimising a core may use an extra quarter of the budget: a core that is not minimal is still an explanation."""
 
 
 class _Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # the wheel's base class has no types
@@ -75,7 +75,7 @@ class _Translation:
 
 @dataclass(slots=True)
 class _Meter:
-    """What is left of a budget."""
+    """The remaining budget."""
 
     units_left: float
     ends_at: float
@@ -84,7 +84,7 @@ class _Meter:
     spent: float = 0.0
 
     def solver(self) -> cp_model.CpSolver:
-        """A fresh solver limited to what is left."""
+        """A fresh solver, limited to the remaining budget."""
         made = cp_model.CpSolver()
         made.parameters.num_workers = 1
         made.parameters.random_seed = self.seed
@@ -93,14 +93,16 @@ class _Meter:
             made.parameters.cp_model_probing_level = 0
             made.parameters.symmetry_level = 0
             made.parameters.max_presolve_iterations = 1
-        made.parameters.cp_model_probing_level = 0  # our models are small: probing cost more than it saved on every one
+        made.parameters.cp_model_probing_level = (
+            0  # these models are small: probing cost more than it saved on each of them
+        )
         made.parameters.symmetry_level = 0
         made.parameters.max_deterministic_time = max(self.units_left, 0.0) / UNITS_PER_DETERMINISTIC_SECOND
         made.parameters.max_time_in_seconds = max(self.ends_at - time.monotonic(), 0.001)
         return made
 
     def charge(self, solver: cp_model.CpSolver) -> None:
-        """Takes a finished search off the budget."""
+        """Subtracts a finished search from the budget."""
         used = solver.response_proto.deterministic_time * UNITS_PER_DETERMINISTIC_SECOND
         self.units_left -= used
         self.spent += used

@@ -1,6 +1,6 @@
 """Exhaustive engine: depth-first over every value with bounds propagation. For tests and tiny models.
 
-It shares no code with the other engines' libraries, which is its worth: three ways to the same answer. One work unit is
+It shares no code with the other engines' libraries; that is its value: three ways to the same answer. One work unit is
 ``NODES_PER_UNIT`` nodes of the tree.
 """
 
@@ -37,7 +37,7 @@ class _Tree:
         self.incumbent: tuple[int, ...] | None = None
 
     def solutions(self) -> Iterator[tuple[int, ...]]:
-        """Every satisfying assignment that beats ``incumbent`` in the objectives when one is set."""
+        """Every satisfying assignment that is better than ``incumbent`` in the objectives, if one is set."""
         start = [(v.lo, v.hi) for v in self.model.variables]
         if self._propagate(start, list(self.model.constraints)):
             yield from self._below(start, 0)
@@ -115,7 +115,9 @@ class EnumerationEngine:
             reached = () if best is None else tuple(evaluate(level, best) for level in model.objectives)
             start = [(v.lo, v.hi) for v in model.variables]
             lows = tuple(_range(level, start)[0] for level in model.objectives[:1]) if best is not None else ()
-            return EngineResult(status, best, reached, lows, (), work, "the budget ended before the tree did")
+            return EngineResult(
+                status, best, reached, lows, (), work, "the budget ended before the search tree was exhausted"
+            )
         if best is None:
             core = minimise_core(families_of(model), lambda kept: _proves(restricted(model, kept), budget, ends_at))
             reason = "no assignment satisfies " + (" with ".join(core) or "the variables' own bounds")
@@ -169,7 +171,7 @@ def _assert(literal: Literal, domains: list[Domain], changed: set[int]) -> None:
 
 
 def _narrow(constraint: Constraint, domains: list[Domain], changed: set[int]) -> bool:
-    """Narrows domains by one constraint; False when it cannot hold any more."""
+    """Narrows domains by one constraint; False if it cannot hold any more."""
     truths = [(literal, _truth(literal, domains)) for literal in constraint.when]
     if any(truth is False for _, truth in truths):
         return True

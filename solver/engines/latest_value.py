@@ -1,4 +1,4 @@
-"""Reports the latest of many values from a thread of its own, so that whoever produces them never waits for the report."""
+"""Reports the latest of many values in a thread of its own, so that their producer never waits for the report."""
 
 import threading
 from collections.abc import Callable
@@ -11,9 +11,9 @@ Value = TypeVar("Value")
 
 
 class Latest(Generic[Value]):
-    """While entered, calls ``report`` with offered values, one at a time; a value that is overtaken is left out.
+    """While entered, calls ``report`` with offered values, one at a time; a value that a newer one replaces is left out.
 
-    The last value offered is always reported, before leaving ends. An error of ``report`` is raised when leaving.
+    The last offered value is always reported before the context exits. An error of ``report`` is raised on exit.
     """
 
     def __init__(self, report: Callable[[Value], None]) -> None:

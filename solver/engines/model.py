@@ -2,7 +2,7 @@
 
 Families write into a :class:`Model` under their own label; an engine translates the finished model. The model is plain
 data, so the same problem goes to every engine and can be saved. All products in our problems (interval times depth, stage
-times interval) are between a variable and a small domain and become guarded linear constraints, one a value.
+times interval) are between a variable and a small domain and become guarded linear constraints, one per value.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -91,10 +91,10 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """``lo <= expr <= hi`` when every literal of ``when`` holds; None is no bound.
+    """``lo <= expr <= hi`` if every literal of ``when`` holds; None means no bound.
 
-    ``clause`` (then ``expr`` is None) asks for at least one of its literals instead. ``family`` labels it for cores,
-    ``note`` says in words what it stands for.
+    ``clause`` (then ``expr`` is None) requires at least one of its literals instead. ``family`` labels it for cores,
+    ``note`` says in words what it means.
     """
 
     family: str

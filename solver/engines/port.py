@@ -1,4 +1,4 @@
-"""The engine port: a model and a budget in, one of four honest statuses out.
+"""The engine port: a model and a budget in, one of four statuses out.
 
 Budgets are deterministic work first and wall clock second, because a limit in seconds gives another answer on another
 machine (literature: eight runs under a wall limit gave eight layouts). One unit of work is about a millisecond of search
@@ -34,7 +34,9 @@ OnSolution = Callable[[tuple[int, ...]], None]
 
 
 class EngineStatus(StrEnum):
-    """What an engine can say. ``FEASIBLE`` means that a limit cut the proof, ``UNKNOWN`` says nothing about feasibility."""
+    """An engine's possible statuses. ``FEASIBLE`` means that a limit stopped the proof, ``UNKNOWN`` says nothing
+    about feasibility.
+    """
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
@@ -44,7 +46,7 @@ class EngineStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of one solve: ``work_limit`` in work units (about a millisecond each), ``wall_seconds`` as the backstop.
+    """Limits of one solve: ``work_limit`` in work units (about a millisecond each), and ``wall_seconds`` as a second limit.
 
     ``quick`` asks for short probes of pure ordering problems: little preparation, no linear relaxation. It changes how an
     engine searches, never what it may answer; an engine without such a mode ignores it.
@@ -60,7 +62,7 @@ class Budget:
 class EngineResult:
     """One answer. ``values`` are by variable index; ``objectives`` and ``bounds`` are by level, as far as they were reached.
 
-    ``core`` names families that cannot hold together (minimal unless a limit cut the minimisation); ``reason`` says in
+    ``core`` names families that cannot hold together (minimal unless a limit stopped the minimisation); ``reason`` says in
     words why the status is not OPTIMAL.
     """
 
@@ -74,11 +76,11 @@ class EngineResult:
 
 
 class Engine(Protocol):
-    """A constraint engine. Implementations hold no state between calls; a call never leaves a thread behind."""
+    """A constraint engine. Implementations keep no state between calls; a call never leaves a thread behind."""
 
     @property
     def name(self) -> str:
-        """The name :func:`engine` takes."""
+        """The name for :func:`engine`."""
         ...
 
     @property
@@ -99,7 +101,7 @@ class Engine(Protocol):
         Args:
             model: The closed model; it is not changed.
             budget: Work, wall clock and seed.
-            hint: Values by variable index to start from, None for no idea; they may be wrong.
+            hint: Values by variable index to start from, None if unknown; they may be wrong.
             on_solution: Called with each improving assignment.
         """
         ...
@@ -118,13 +120,13 @@ def engine_names() -> tuple[str, ...]:
 
 
 def engine(name: str = "cpsat") -> Engine:
-    """The engine with this name; its library is imported here and not before.
+    """The engine with this name; its library is imported only here.
 
     Raises:
-        ValueError: no engine has this name.
+        ValueError: there is no engine with this name.
     """
     if name not in _ADAPTERS:
-        raise ValueError(f"no engine {name!r}; there are {', '.join(_ADAPTERS)}")
+        raise ValueError(f"there is no engine {name!r}; choose one of {', '.join(_ADAPTERS)}")
     module, _, adapter = _ADAPTERS[name].partition(":")
     made: Engine = getattr(import_module(module), adapter)()
     return made

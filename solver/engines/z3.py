@@ -1,4 +1,4 @@
-"""Z3 adapter: the second opinion, with one labelled assumption a family and minimised cores.
+"""Z3 adapter: the second opinion, with one labelled assumption per family and minimised cores.
 
 Every solve has its own context and a plain SMT solver: Z3's default tactics depend on elapsed time and on earlier queries
 (Z3 issues 7525, 2260). The limit is Z3's resource counter; one work unit is ``RESOURCES_PER_UNIT`` of it, about a
@@ -43,7 +43,7 @@ class _Search:
             self.solver.add(formula if label is None else z3.Implies(label, formula))
 
     def check(self, families: Sequence[str] | None = None, *probes: z3.BoolRef) -> z3.CheckSatResult:
-        """Decides the model under these families (all when None) and extra formulas; unknown when the budget is gone."""
+        """Decides the model under these families (all if None) and extra formulas; unknown if the budget is used up."""
         seconds = self.ends_at - time.monotonic()
         if self.left <= 0 or seconds <= 0:
             return z3.unknown
@@ -148,7 +148,7 @@ class Z3Engine:
         *,
         on_solution: OnSolution | None = None,
     ) -> EngineResult:
-        """See :class:`warpwright.solver.engines.port.Engine`. Z3 has no use for a hint."""
+        """See :class:`warpwright.solver.engines.port.Engine`. Z3 does not use a hint."""
         reason = out_of_range(model)
         if reason:
             return EngineResult(EngineStatus.UNKNOWN, None, (), (), (), 0, f"model out of range: {reason}")
@@ -178,7 +178,7 @@ class Z3Engine:
 def _minimise(
     search: _Search, level: Expr, values: tuple[int, ...], on_solution: OnSolution | None
 ) -> tuple[tuple[int, ...], int]:
-    """The best assignment of one level and its proven lower bound; equal when optimal."""
+    """The best assignment of one level and its proven lower bound; they are equal if it is optimal."""
     low, high = least(level), evaluate(level, values)
     probe = low
     while low < high:

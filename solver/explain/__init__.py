@@ -1,4 +1,4 @@
-"""Explanations: why a choice is impossible and what would make it possible; what binds a whole kernel."""
+"""Explanations: why a choice is impossible and what would make it possible; which resources limit a whole kernel."""
 
 from warpwright.solver.domain.explanation import Explanation, Relaxation
 from warpwright.solver.explain.answer import explain, explain_problem

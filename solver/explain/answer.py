@@ -1,4 +1,4 @@
-"""Answers to "why not this?" and "what binds this kernel?", with the numbers and what would change them."""
+"""Answers to "why not this?" and "what limits this kernel?", with the numbers and what would change them."""
 
 from warpwright.solver.domain.explanation import Explanation
 from warpwright.solver.domain.fact import Fact
@@ -32,13 +32,13 @@ def explain(
     engine: str = "cpsat",
     budget: Budget | None = None,
 ) -> Explanation:
-    """Why a choice is impossible, or what it costs; without ``why``, what binds the whole kernel.
+    """Why a choice is impossible, or what it costs; without ``why``, what limits the whole kernel.
 
     Args:
         graph: The kernel.
         profile: The device.
         why: A question of the grammar in docs/explain.md, such as ``pipelines.as_bs.depth=4``.
-        pins: What is fixed already.
+        pins: The choices that are already fixed.
         engine: Engine of the searches behind the answer.
         budget: Budget of each single search.
 
@@ -84,7 +84,7 @@ def _solve_asked(problem: WarpProblem, question: Question, engine: str, budget: 
     if not question.intervals:
         return solve(pinned, engine=engine, budget=budget)
     enc = build_model(pinned)
-    with enc.model.family("asked interval"):
+    with enc.model.family("requested interval"):
         for scope, cycles in question.intervals:
             enc.model.at_most(enc.interval[scope], cycles, note=f"interval of {scope} at most {cycles:,} cycles")
     enc.model.objectives = []
@@ -156,7 +156,7 @@ def _whole_kernel(problem: WarpProblem, engine: str, budget: Budget) -> Explanat
     bound = certificate.lower_bound
     answer = (
         f"Interval {certificate.initiation_interval_cycles} cycles, bound {bound.cycles} by {bound.reason}; "
-        f"binding: {', '.join(certificate.binding) or 'nothing but the program order'}."
+        f"binding: {', '.join(certificate.binding) or 'only the program order'}."
     )
     facts = _facts(Reading(problem, _warp(verdict)))
     return Explanation("", True, answer, (), (), facts, certificate.bounds, certificate.binding, verdict)

@@ -1,4 +1,4 @@
-"""Why a choice of an Ascend kernel's buffers is impossible, or what it costs; what binds the whole kernel."""
+"""Why a choice of an Ascend kernel's buffers is impossible, or what it costs; what limits the whole kernel."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,14 +26,14 @@ def explain_graph(
     pins: Pins | None = None,
     engine: str = "exact",
 ) -> Explanation:
-    """Why a choice is impossible, or what it costs; without ``why``, what binds the whole kernel.
+    """Why a choice is impossible, or what it costs; without ``why``, what limits the whole kernel.
 
     Choices: ``buffers.NAME.versions=N``, ``buffers.NAME.mode=MODE``, ``buffers.NAME.manual=N``, ``loops.NAME.interval=CYCLES``.
     """
     base = pins or Pins()
     best = solve_graph(graph, profile, base, engine=engine)
     if why is None:
-        return _answer("", best, graph, profile, "What binds this kernel")
+        return _answer("", best, graph, profile, "What limits this kernel")
     asked, interval = _read(why, graph)
     verdict = solve_graph(graph, profile, merged_pins(base, asked), engine=engine)
     if interval is not None and isinstance(verdict, ProvenOptimal | Feasible):
@@ -104,8 +104,8 @@ def _interval(
     reason = next((line for line in verdict.certificate.binding if line.startswith(f"{scope}: ")), scope)
     conflict = Conflict(
         "initiation_interval",
-        f"{scope} cannot issue every {cycles} cycles: {least} is proven least ({reason.partition(': ')[2]})",
-        f"ask for {least} cycles or more",
+        f"{scope} cannot issue every {cycles} cycles: {least} is the proven minimum ({reason.partition(': ')[2]})",
+        f"choose {least} cycles or more",
         scope,
     )
     if isinstance(verdict, Feasible):

@@ -16,7 +16,7 @@ __all__ = ["Question", "parse"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked: its text, the pins that say the same, and caps on loops' intervals in cycles."""
+    """The question: its text, the equivalent pins, and limits of loops' intervals in cycles."""
 
     text: str
     pins: Pins = field(default_factory=Pins)
@@ -27,13 +27,13 @@ def parse(why: str, problem: WarpProblem) -> Question:
     """Reads a question.
 
     Raises:
-        PinError: ``why-unreadable`` when it is not of the grammar, or a pin's own code when it names nothing here.
+        PinError: ``why-unreadable`` if it does not follow the grammar, or a pin's own code if it names nothing here.
     """
     question = Question(why.strip())
     for choice in why.split(","):
         path, equals, value = (part.strip() for part in choice.partition("="))
         if not equals or not path or not value:
-            raise _unreadable(choice, "a choice is PATH=VALUE")
+            raise _unreadable(choice, "a choice has the form PATH=VALUE")
         question = _read(question, path.split("."), value, problem)
     check_pins(problem.graph, question.pins)
     return question
@@ -43,7 +43,7 @@ def _read(question: Question, path: list[str], value: str, problem: WarpProblem)
     match path:
         case ["loops", scope, "interval"]:
             if scope not in problem.scopes:
-                raise _unreadable(scope, "no such loop")
+                raise _unreadable(scope, "there is no such loop")
             return replace(question, intervals=(*question.intervals, (scope, _whole(value))))
         case ["pipelines", "merged"] | ["merged_pipelines"]:
             return _with(question, Pins(merged_pipelines=_switch(value)))
@@ -61,7 +61,7 @@ def _read(question: Question, path: list[str], value: str, problem: WarpProblem)
         case ["roles", role, "warps"]:
             low, dots, high = value.partition("..")
             if not dots:
-                raise _unreadable(value, "a range is LO..HI, HI not included")
+                raise _unreadable(value, "a range has the form LO..HI, without HI")
             return _with(question, Pins(roles=(RolePin(role, _whole(low), _whole(high)),)))
         case ["roles", "consumer", "warpgroups"] | ["consumer_warpgroups"]:
             return _with(question, Pins(consumer_warpgroups=_whole(value)))
@@ -73,14 +73,14 @@ def _read(question: Question, path: list[str], value: str, problem: WarpProblem)
             return _with(question, Pins(store_role=_switch(value)))
         case ["software_pipelining"]:
             return _with(question, Pins(software_pipelining=_switch(value)))
-    raise _unreadable(".".join(path), "no such choice")
+    raise _unreadable(".".join(path), "there is no such choice")
 
 
 def buffers_of(name: str, problem: WarpProblem) -> tuple[str, ...]:
-    """Buffers that a pipeline's name means: a buffer, several joined by ``_`` or ``+``, or their initials (``ab``).
+    """Buffers that a pipeline's name refers to: a buffer, several joined by ``_`` or ``+``, or their initials (``ab``).
 
     Raises:
-        PinError: ``why-unreadable`` when nothing that changes hands is called so.
+        PinError: ``why-unreadable`` if no buffer that changes hands has this name.
     """
     channels = [channel.buffer for channel in structure_of(problem).channels]
     wanted = name.lower()
@@ -94,7 +94,9 @@ def buffers_of(name: str, problem: WarpProblem) -> tuple[str, ...]:
     initials = [(buffer,) for buffer in channels if buffer.lower().startswith(wanted)]
     if len(initials) == 1:
         return initials[0]
-    raise _unreadable(name, f"no pipeline of that name; buffers that change hands: {', '.join(channels) or 'none'}")
+    raise _unreadable(
+        name, f"there is no pipeline with this name; buffers that change hands: {', '.join(channels) or 'none'}"
+    )
 
 
 def _with(question: Question, pins: Pins) -> Question:
@@ -103,13 +105,13 @@ def _with(question: Question, pins: Pins) -> Question:
 
 def _whole(text: str) -> int:
     if not text.strip().isdecimal():
-        raise _unreadable(text, "a whole number is needed")
+        raise _unreadable(text, "it must be a whole number")
     return int(text)
 
 
 def _switch(text: str) -> bool:
     if text not in ("true", "false"):
-        raise _unreadable(text, "true or false is needed")
+        raise _unreadable(text, "it must be true or false")
     return text == "true"
 
 

@@ -1,7 +1,7 @@
-"""The smallest changes that make an impossible choice possible, each one tried and found feasible before it is named.
+"""The smallest changes that make an impossible choice possible; each was tried and found feasible before it is named.
 
-Changes are tried in order of how little they take back: the asked value a step lower, another grouping or width, a dropped
-pin, and last a smaller tile or a buffer less, which only the kernel's author can do.
+Changes are tried in order of their size: the requested value a step lower, another grouping or width, a dropped
+pin, and last a smaller tile or one buffer less, which only the kernel's author can do.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ MOST = 6
 
 
 def feasible(problem: WarpProblem, intervals: tuple[tuple[str, int], ...], engine: str, budget: Budget) -> bool | None:
-    """Whether any schedule exists; None when the budget ended first."""
+    """Whether any schedule exists; None if the budget ended first."""
     enc = build_model(problem)
     with enc.model.family("asked"):
         for scope, cycles in intervals:
@@ -47,7 +47,7 @@ def relaxations(problem: WarpProblem, question: Question, engine: str, budget: B
         if len(found) == MOST:
             break
     if not found:
-        # Last resort, and only then: it changes the kernel more than any other.
+        # Only as a last resort: it changes the kernel more than any other.
         tiles = _smaller_accumulators(problem, question)
         found += [change for change, smaller, caps in tiles if feasible(smaller, caps, engine, budget)][:1]
     return tuple(found)
@@ -119,7 +119,7 @@ def _smaller_stages(problem: WarpProblem, question: Question) -> Iterator[Attemp
 
 
 def _other_roles(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
-    """Another role for an operation that was asked into one, those first that the search would take itself."""
+    """Another role for an operation whose role was requested; those that the search would choose come first."""
     own = structure_of(problem).placement
     for pin in question.pins.placements:
         others = tuple(other for other in question.pins.placements if other != pin)
@@ -143,7 +143,7 @@ def _other_widths(problem: WarpProblem, question: Question) -> Iterator[Attempt]
     own = question.pins.consumer_warpgroups or problem.pins.consumer_warpgroups
     start = own or max(problem.graph.threads // WARPGROUP_THREADS, 1)
     if own is None:
-        return  # the search was free to take any width already
+        return  # the search could already choose any width
     bare = replace(problem, pins=replace(problem.pins, consumer_warpgroups=None))
     for groups in sorted(range(1, 8), key=lambda groups: abs(groups - start)):
         if groups != own:
@@ -153,7 +153,7 @@ def _other_widths(problem: WarpProblem, question: Question) -> Iterator[Attempt]
 
 
 def _dropped_pins(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
-    """Pins that were there before the question: of the kernel or of the request."""
+    """Pins from before the question: of the kernel or of the request."""
     pins = problem.pins
     for label, dropped in _without_one(pins):
         changed = replace(problem, pins=dropped)
@@ -189,7 +189,7 @@ def _without_one(pins: Pins) -> Iterator[tuple[str, Pins]]:
 
 
 def _smaller_tiles(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
-    """Half the bytes of every buffer that is refilled in a loop: what a K step half as long does."""
+    """Half the bytes of every buffer that is refilled in a loop: the effect of half the K step."""
     ring = {channel.buffer for channel in structure_of(problem).channels if channel.scope != "tl.ws_scope_root"}
     halved = {buffer.name: replace(buffer, bytes=-(-buffer.bytes // 2)) for buffer in shared_buffers(problem.graph)}
     if not ring & halved.keys():
@@ -200,7 +200,7 @@ def _smaller_tiles(problem: WarpProblem, question: Question) -> Iterator[Attempt
 
 
 def _fewer_buffers(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
-    """One shared buffer that is not refilled in a loop left out, the smallest that helps."""
+    """Leaves out one shared buffer that is not refilled in a loop, the smallest that helps."""
     ring = {channel.buffer for channel in structure_of(problem).channels if channel.scope != "tl.ws_scope_root"}
     for buffer in sorted(shared_buffers(problem.graph), key=lambda buffer: buffer.bytes):
         if buffer.name not in ring:
@@ -210,7 +210,7 @@ def _fewer_buffers(problem: WarpProblem, question: Question) -> Iterator[Attempt
 
 
 def _smaller_accumulators(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
-    """A block tile of a half, a quarter or an eighth: fewer accumulators a thread and smaller buffers."""
+    """A block tile of a half, a quarter or an eighth: fewer accumulators per thread and smaller buffers."""
     for part, name in ((2, "half"), (4, "a quarter of"), (8, "an eighth of")):
         smaller = {
             buffer.name: replace(

@@ -1,4 +1,4 @@
-"""Sentences for the two reasons that users meet most: memory does not hold the versions, versions do not hide the latency."""
+"""Sentences for the two most frequent reasons: memory does not hold the versions, versions do not hide the latency."""
 
 from collections.abc import Sequence
 
@@ -14,12 +14,12 @@ __all__ = ["memory_sentence", "ring_sentence"]
 
 
 def kib(amount: int) -> str:
-    """Bytes as KiB where that is exact to a tenth, as people say them."""
+    """Bytes as KiB if that is exact to a tenth, as people write them."""
     return f"{amount / 1024:.1f}".removesuffix(".0") + " KiB"
 
 
 def memory_sentence(problem: WarpProblem, question: Question) -> str:
-    """What the versions take, what else is there, and how many versions the block's memory holds."""
+    """The size of the versions, of everything else, and how many versions the block's memory holds."""
     graph, limit = problem.graph, problem.device.shared_bytes_per_block
     sizes = {buffer.name: buffer.bytes for buffer in shared_buffers(graph)}
     depths = {pin.buffer: pin.depth for pin in problem.pins.depths if pin.buffer in sizes}
@@ -47,7 +47,7 @@ def _areas(problem: WarpProblem, buffers: Sequence[str], versions: int) -> int:
 
 
 def ring_sentence(problem: WarpProblem, question: Question) -> str:
-    """Depth that each asked interval needs of each channel, and what memory holds."""
+    """Depth that each requested interval needs of each channel, and what memory holds."""
     sizes = {buffer.name: buffer.bytes for buffer in shared_buffers(problem.graph)}
     warps = max(problem.graph.threads // WARP_THREADS, WARPGROUP)
     needed: dict[str, int] = {}

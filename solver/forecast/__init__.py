@@ -1,4 +1,4 @@
-"""A deterministic discrete-event simulator: plays a schedule on a device profile and forecasts its time. No solver."""
+"""A deterministic discrete-event simulator: simulates a schedule on a device profile and forecasts its time. No solver."""
 
 from warpwright.solver.forecast.baselines import baseline_schedule, chosen_schedule, forecast_baseline
 from warpwright.solver.forecast.result import Simulation, Stall, TimelineEvent

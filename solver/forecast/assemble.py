@@ -55,11 +55,11 @@ def assemble(
     """A schedule in source order.
 
     ``placement`` gives each operation's roles, ``producers`` each pipeline's producing role, ``homes`` its scope; without
-    one it is the scope that holds the operations which fill it. ``values`` are the hand-offs of pipelines with several an
+    one it is the scope that holds the operations which fill it. ``values`` are the hand-offs of pipelines with several per
     iteration, each a span of its own. ``wgmma``: the device has warpgroup products, whose reads need no fence.
 
     Raises:
-        GraphError: a name that the graph does not hold.
+        GraphError: a name that the graph does not have.
     """
     home: dict[str, str] = dict(homes or {})
     for pipeline in pipelines:
@@ -78,7 +78,7 @@ def assemble(
             if not items:
                 continue
             mine = [p for p in pipelines if home[p.name] == scope]
-            # What a consumer does in a loop with a pipeline of its own for the buffer is that pipeline's.
+            # A consumer's accesses in a loop with a separate pipeline for the buffer belong to that pipeline.
             inner = {
                 (p.name, item)
                 for p in mine
@@ -129,7 +129,7 @@ def _body(
 
 
 def _holds(graph: KernelGraph, item: str, scope: str) -> bool:
-    """Whether a loop scope is, or is inside of, this item."""
+    """Whether a loop scope is, or is inside, this item."""
     parents = {child.id: child.parent for child in graph.scopes}
     current: str | None = scope
     while current is not None and current != item:

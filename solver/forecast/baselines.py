@@ -1,4 +1,4 @@
-"""TileLang's own three choices for a kernel, as schedules to play: default, role_based, and no specialisation at all.
+"""TileLang's own three choices for a kernel, as schedules to simulate: default, role_based, and no specialisation at all.
 
 What they choose was read from the 0.1.15 wheel: ``producer_consumer_ws.cc`` and ``annotate_warp_group_reg_alloc.cc`` (a
 producer warpgroup in front, 24 registers for it and 240, 160 or nothing for the consumers, tiles of one matrix product
@@ -37,7 +37,7 @@ DEFAULT_CONSUMER_REGISTERS = {1: 240, 2: 240, 3: 160}
 
 
 def baseline_schedule(graph: KernelGraph, profile: HardwareProfile, kind: BaselineKind) -> WarpSchedule | None:
-    """The schedule that TileLang picks by itself, or None when it specialises nothing.
+    """The schedule that TileLang chooses by itself, or None if it specialises nothing.
 
     None for ``unspecialized``, for devices without TMA, and for kernels without a pipelined loop that loads.
     """
@@ -82,8 +82,8 @@ def forecast_baseline(graph: KernelGraph, profile: HardwareProfile, kind: Baseli
 def chosen_schedule(
     graph: KernelGraph, profile: HardwareProfile, kind: BaselineKind
 ) -> tuple[WarpSchedule, Simulation] | None:
-    """What TileLang ends up with when it is asked for ``kind``, played; None when it specialises nothing."""
-    # role_based declines what it cannot hand over in order, and the default pass takes the kernel (RBS:824-892).
+    """The simulated schedule that TileLang chooses for ``kind``; None if it specialises nothing."""
+    # role_based declines kernels that it cannot hand over in order; then the default pass handles them (RBS:824-892).
     for choice in (kind, CandidateKind.DEFAULT) if kind is CandidateKind.ROLE_BASED else (kind,):
         schedule = baseline_schedule(graph, profile, choice)
         played = simulate(graph, profile, schedule) if schedule is not None else None

@@ -18,7 +18,7 @@ EPSILON = 1e-6
 
 @dataclass(eq=False, slots=True)
 class Barrier:
-    """An mbarrier: a phase completes when ``expected`` arrivals came; ``wait(parity)`` passes by the hardware's parity."""
+    """An mbarrier: a phase completes after ``expected`` arrivals; ``wait(parity)`` passes by the hardware's parity."""
 
     name: str
     expected: int
@@ -30,7 +30,7 @@ class Barrier:
         return self.completed % 2 != parity
 
     def arrive(self) -> bool:
-        """One arrival; True when it completes the phase."""
+        """Counts one arrival; True if it completes the phase."""
         self.pending += 1
         if self.pending < self.expected:
             return False
@@ -41,14 +41,14 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Blocking: the stream goes on when the job and its tail are over."""
+    """Blocking: the stream continues after the job and its tail."""
 
     job: OperationCost
 
 
 @dataclass(frozen=True, slots=True)
 class Async:
-    """Starts the job and goes on at once; ``group`` collects jobs that a later Commit or Drain refers to."""
+    """Starts the job and continues at once; ``group`` collects jobs that a later Commit or Drain refers to."""
 
     job: OperationCost
     group: str
@@ -56,7 +56,7 @@ class Async:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Arrives on the barrier as soon as this stream's jobs of the group that were started before it are over."""
+    """Arrives on the barrier as soon as this stream's earlier jobs of the group are finished."""
 
     barrier: Barrier
     group: str
@@ -71,7 +71,7 @@ class Arrive:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Waits for a phase of the barrier; ``latency`` is paid when the stream really had to wait."""
+    """Waits for a phase of the barrier; ``latency`` is added only if the stream had to wait."""
 
     barrier: Barrier
     parity: int
@@ -99,7 +99,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Notes the time: end of step ``step`` of a loop."""
+    """Records the time: end of step ``step`` of a loop."""
 
     loop: str
     step: int
@@ -137,7 +137,7 @@ class _Running:
 
 
 class Engine:
-    """Plays streams to their end, or to the point where nothing moves any more."""
+    """Simulates streams to their end, or until no stream can continue."""
 
     def __init__(self, streams: list[Stream], *, side_by_side: frozenset[str] = frozenset(), timeline: int = 0) -> None:
         """``side_by_side`` names queues of which each stream has its own: streams share the units, a stream's jobs take turns."""
@@ -159,7 +159,7 @@ class Engine:
         self._speeds: dict[tuple[OperationCost, ...], tuple[float, ...]] = {}
 
     def run(self) -> float:
-        """Plays to the end; the cycle at which the last stream finished. Unfinished streams mean deadlock."""
+        """Simulates to the end; returns the cycle at which the last stream finished. Unfinished streams mean deadlock."""
         for stream in self.streams:
             self._at(stream.start, stream)
         while True:
@@ -171,7 +171,7 @@ class Engine:
         return self.now
 
     def stuck(self) -> tuple[str, ...]:
-        """Who waits for what, for every stream that did not finish."""
+        """What each unfinished stream waits for."""
         return tuple(f"{s.name} waits for {s.blocked_on or 'nothing'}" for s in self.streams if not s.done)
 
     def _at(self, time: float, item: "Stream | _Running") -> None:

@@ -1,7 +1,7 @@
-"""Trip counts for a played schedule: real ones, estimates for symbolic ones, and how many iterations are played exactly.
+"""Trip counts for a simulated schedule: real ones, estimates for symbolic ones, and how many iterations are simulated exactly.
 
-A loop's steady state repeats; playing a few iterations and extrapolating by its interval gives the same time as playing
-all of them. Only the innermost loops are cut short.
+A loop's steady state repeats; simulating a few iterations and extrapolating by its interval gives the same time as simulating
+all of them. Only the innermost loops are shortened.
 """
 
 from dataclasses import dataclass
@@ -12,14 +12,16 @@ from warpwright.solver.domain import ROOT, KernelGraph, Memory
 __all__ = ["ASSUMED_TRIPS", "Loops", "loops_of"]
 
 ASSUMED_TRIPS = 64
-"""Iterations assumed for a loop whose trip count nothing in the kernel tells."""
+"""Iterations assumed for a loop whose trip count does not follow from the kernel."""
 PLAYED_OUTER = 2
-"""Iterations played of a loop that has loops inside: enough to see the handover from one to the next."""
+"""Simulated iterations of a loop that contains loops: enough to include the transition from one to the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """Trips by scope: ``trips`` in truth (or estimated), ``played`` in the simulation; ``estimated`` names the guesses."""
+    """Trips by scope: ``trips`` are the real (or estimated) ones, ``played`` the simulated ones; ``estimated`` names
+    the estimates.
+    """
 
     trips: dict[str, int]
     played: dict[str, int]
@@ -28,18 +30,18 @@ class Loops:
     """Blocks of the grid; symbolic extents count as one SM-filling wave and are named in ``estimated``."""
 
     def entries(self, graph: KernelGraph, scope: str) -> int:
-        """How often a scope is entered in one block, in truth."""
+        """How often a scope is really entered in one block."""
         parent = graph.scope(scope).parent
         return 1 if parent is None or parent == ROOT else self.trips[parent] * self.entries(graph, parent)
 
     def played_entries(self, graph: KernelGraph, scope: str) -> int:
-        """How often a scope is entered in the played part of one block."""
+        """How often a scope is entered in the simulated part of one block."""
         parent = graph.scope(scope).parent
         return 1 if parent is None or parent == ROOT else self.played[parent] * self.played_entries(graph, parent)
 
 
 def loops_of(graph: KernelGraph, sms: int, played: int) -> Loops:
-    """Trip counts of a kernel; at most ``played`` iterations of an innermost loop are played."""
+    """Trip counts of a kernel; at most ``played`` iterations of an innermost loop are simulated."""
     estimated: list[str] = []
     blocks = prod(extent if extent is not None else 1 for extent in graph.grid)
     if any(extent is None for extent in graph.grid):
@@ -70,7 +72,7 @@ def _outside(graph: KernelGraph, scope: str | None, trips: dict[str, int]) -> in
 
 
 def _from_runs(graph: KernelGraph, scope: str, entries: int) -> int | None:
-    """Mean trips of a loop whose operations know how often a launch runs them; None when they do not."""
+    """Mean trips of a loop whose operations say how often a launch runs them; None if they do not."""
     runs = [op.runs for op in graph.ops_in(scope) if op.runs is not None and not op.guarded]
     return ceil(max(runs) / entries) if runs else None
 

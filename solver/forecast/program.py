@@ -1,4 +1,4 @@
-"""From a schedule to instruction streams: one a consumer warpgroup, one a role that only issues.
+"""From a schedule to instruction streams: one per consumer warpgroup, one per role that only issues.
 
 Semantics are those of TileLang 0.1.15's materialiser: stages shift an entry by whole iterations inside its role's body, an
 operation takes the stage of the open spans of the pipelines it touches, versions and parities follow the entry's own count
@@ -86,7 +86,7 @@ class Program:
     """Streams of one resident block.
 
     ``miss`` is the share of loaded bytes that comes from memory, by operation; ``spilled`` the registers of a thread that
-    do not fit, by role; ``block`` tells blocks on one SM apart.
+    do not fit, by role; ``block`` distinguishes blocks on one SM.
     """
 
     graph: KernelGraph
@@ -232,7 +232,7 @@ class Program:
             yield Async(job, self._pipeline(op))
             return
         staged = streams > 1 and any(self.graph.buffer(a.buffer).memory is Memory.SHARED for a in op.writes)
-        # A row that lies in several warpgroups is reduced through shared memory, with a barrier on each side.
+        # A row that spans several warpgroups is reduced through shared memory, with a barrier on each side.
         staged = staged or (op.kind is OpKind.REDUCE and self._splits_columns(role))
         if staged:
             yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)

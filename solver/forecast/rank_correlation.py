@@ -1,4 +1,4 @@
-"""How well a forecast orders what was measured: by rank over all, and by what the best few hold."""
+"""How well a forecast orders measured candidates: by rank over all, and by the best of the first few."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,8 @@ TOP = 8
 
 
 def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Kendall's tau-b of two equally long sequences, from -1 to 1; None when one of them is constant: no order, no agreement.
+    """Kendall's tau-b of two equally long sequences, from -1 to 1; None if one of them is constant, because then
+    there is no order.
 
     Quadratic in their length; Kendall (1945), "The treatment of ties in ranking problems".
     """

@@ -1,4 +1,4 @@
-"""What a simulation says: time, where it went, and the timeline. Forecasts, never measurements."""
+"""The result of a simulation: the time, its parts, and the timeline. Forecasts, never measurements."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ __all__ = ["Simulation", "Stall", "TimelineEvent"]
 
 @dataclass(frozen=True, slots=True)
 class TimelineEvent:
-    """One stretch of a lane of one block, in cycles from its start.
+    """One time span of a lane of one block, in cycles from its start.
 
     ``lane`` is a role's warpgroup (``consumer.0``) or a unit (``tma``). ``cause`` names what a waiting lane waits for
     (``full:a_b``, ``empty:a_b``, ``sync``), empty when the lane works.
@@ -35,11 +35,11 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """A played schedule.
+    """A simulated schedule.
 
     ``cycles`` is one launch of the whole grid at the clock ``clock_mhz``; ``interval_cycles`` one iteration of the
     innermost main loop in the steady state with ``blocks_per_sm`` blocks sharing an SM. ``deadlock`` lists who waits for
-    what when nothing can go on any more; then the times are 0. ``reasons`` are remarks for a person.
+    what if nothing can continue; then the times are 0. ``reasons`` are remarks for a person.
     """
 
     cycles: float
@@ -62,7 +62,7 @@ class Simulation:
     registers: Mapping[str, Registers] = field(default_factory=dict)
     """Need and budget by role, as the rules count them."""
     steady_cycles: tuple[float, float] | None = None
-    """From where to where in the block's time the main loop's iterations last the steady interval; None without a loop."""
+    """Begin and end of the main loop's steady state in the block's time; None without a loop."""
 
     @property
     def deadlocked(self) -> bool:
@@ -71,7 +71,7 @@ class Simulation:
 
     @property
     def bottleneck(self) -> str:
-        """The busiest unit, or ``latency`` when none is busy for 85 % of the time."""
+        """The busiest unit, or ``latency`` if none is busy for 85 % of the time."""
         if not self.utilisation:
             return "none"
         unit = max(self.utilisation, key=lambda name: (self.utilisation[name], name))

@@ -1,7 +1,7 @@
-"""Plays a kernel on a device: one SM with its resident blocks exactly, then waves over all SMs, clock and launch.
+"""Simulates a kernel on a device: one SM with its resident blocks exactly, then waves over all SMs, clock and launch.
 
-The steady state of the innermost loop is played for some iterations and extrapolated by its interval; fills, drains,
-prologue and epilogue are played as they are.
+The steady state of the innermost loop is simulated for some iterations and extrapolated by its interval; fills, drains,
+prologue and epilogue are simulated completely.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ from warpwright.solver.warp.schedule_reader import Reading
 __all__ = ["Block", "iterations", "play", "simulate"]
 
 MEASURED = 6
-"""Innermost iterations that give the interval, after the pipelines filled and before loads run out."""
+"""Innermost iterations that give the interval, after the pipelines are full and before the loads end."""
 TIMELINE_EVENTS = 400
 UNITS = ("tensor_core", "shared", "sfu", "alu", "fill", "memory", "copy")
 
@@ -36,14 +36,14 @@ StreamBuilder = Callable[[Mapping[str, float], int], list[Stream]]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A kernel ready to be played: its loops, its footprint, and how to make the streams of one resident block."""
+    """A kernel ready for simulation: its loops, its footprint, and how to make the streams of one resident block."""
 
     graph: KernelGraph
     loops: Loops
     footprint: Footprint
     build: StreamBuilder
     ahead: int
-    """Iterations that loads run ahead: the deepest pipeline."""
+    """Iterations by which loads run ahead: the depth of the deepest pipeline."""
     registers: Mapping[str, Registers] = field(default_factory=dict)
     """Need and budget by role."""
     reasons: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class _Played:
 
 
 def iterations(ahead: int) -> int:
-    """Innermost iterations to play: the pipelines fill, the interval is measured, the pipelines drain."""
+    """Innermost iterations to simulate: the pipelines fill, the interval is measured, the pipelines drain."""
     return 2 * ahead + MEASURED + 4
 
 
@@ -72,8 +72,8 @@ def simulate(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedul
     """Forecast of one launch of ``graph`` under ``schedule``.
 
     Raises:
-        ProfileError: the profile lacks a number without which nothing can be played (it is no CUDA device).
-        GraphError: the schedule names an operation, buffer or scope that the graph does not hold.
+        ProfileError: the profile lacks a number that every simulation needs (it is not a CUDA device).
+        GraphError: the schedule names an operation, buffer or scope that the graph does not have.
     """
     device = machine(profile)
     ahead = max((pipeline.depth for pipeline in schedule.pipelines), default=1)
@@ -91,7 +91,7 @@ def simulate(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedul
 
 
 def play(block: Block, device: Machine) -> Simulation:
-    """Plays a block on an SM at every occupancy that its launch meets, and puts the launch together."""
+    """Simulates a block on an SM at every occupancy of its launch, and combines them to the launch."""
     reasons = list(block.reasons)
     occupancy = blocks_per_sm(device.limits, block.footprint)
     if occupancy == 0:
@@ -142,10 +142,10 @@ def play(block: Block, device: Machine) -> Simulation:
 
 
 def _play_sm(block: Block, device: Machine, miss: Mapping[str, float], occupancy: int) -> _Played:
-    """One SM with this many blocks, played with products taking turns and, in part, side by side.
+    """One SM with this many blocks, simulated with products that take turns and, in part, run side by side.
 
-    Nothing in a kernel says how far warpgroups drift apart. When they take turns at the tensor core, one computes while
-    another multiplies; in step, all multiply and then all compute. Hardware lies between (``phase``).
+    A kernel does not determine how far warpgroups drift apart. If they take turns at the tensor core, one computes while
+    another multiplies; in step, all multiply and then all compute. Hardware is in between (``phase``).
     """
     turns = _play_once(block, device, miss, occupancy, frozenset())
     width = sum(stream.marks != {} for stream in turns.engine.streams)
@@ -169,7 +169,7 @@ def _play_sm(block: Block, device: Machine, miss: Mapping[str, float], occupancy
 def _play_once(
     block: Block, device: Machine, miss: Mapping[str, float], occupancy: int, side_by_side: frozenset[str]
 ) -> _Played:
-    """From the blocks' common start to the last one's end; real length, extrapolated."""
+    """Time from the blocks' common start to the last one's end, extrapolated to the real length."""
     streams: list[Stream] = []
     for index in range(occupancy):
         for stream in block.build(miss, index):
@@ -220,7 +220,7 @@ def _interval(
 
 
 def _steady_from(stream: Stream, scope: str, begin: int, interval: float) -> float:
-    """Where the steady state begins: before step ``begin``, which is in it, all steps that last as long within a twentieth."""
+    """Begin of the steady state: the earliest step from which on all steps up to ``begin`` last equally long, within 5 %."""
     while begin > 0:
         lasted = stream.marks[(scope, begin)] - stream.marks[(scope, begin - 1)]
         if abs(lasted - interval) > interval / 20:
@@ -238,7 +238,7 @@ def _clock(device: Machine, busy: Mapping[str, float]) -> float:
 
 
 def _stalls(engine: Engine) -> tuple[Stall, ...]:
-    """Shares of the played time that each role's streams waited, by cause."""
+    """Shares of the simulated time that each role's streams waited, by cause."""
     total = max(engine.now, 1.0)
     sums: dict[tuple[str, str], float] = {}
     members: dict[str, int] = {}

@@ -1,7 +1,7 @@
-"""How much of what a block loads comes from device memory: reuse of tiles between the blocks that run at the same time.
+"""How much of a block's loads comes from device memory: reuse of tiles between the blocks that run at the same time.
 
 A tensor that is loaded more often than its size is shared by blocks. Which grid axes share it follows from the ratio of
-bytes loaded to bytes there: an axis whose extent divides the ratio does not index the tensor. The resident blocks cover a
+bytes loaded to the tensor's bytes: an axis whose extent divides the ratio does not index the tensor. The resident blocks cover a
 patch of the grid (a panel when rasterisation is swizzled, else a run along the fastest axis); a tile is fetched once for
 all blocks of the patch that share it.
 """
@@ -14,7 +14,7 @@ from warpwright.solver.forecast.loops import Loops
 __all__ = ["global_loads", "misses"]
 
 PANEL = 10
-"""Width of the rasterisation panel of ``T.use_swizzle``: the graph says only that there is one; 10 is the usual width."""
+"""Width of the rasterisation panel of ``T.use_swizzle``: the graph only says that there is one; 10 is the usual width."""
 
 
 def global_loads(graph: KernelGraph) -> list[tuple[Op, str]]:
@@ -50,7 +50,7 @@ def misses(graph: KernelGraph, loops: Loops, resident: int, l2_bytes: float) -> 
         reuse = max(1.0, tile * entries * loops.blocks / size)
         shared_axes = _axes(extents, reuse, taken)
         if shared_axes is None:
-            # Persistent blocks walk tiles in an order of their own; a square patch is what such orders aim at.
+            # Persistent blocks visit tiles in their own order; such orders aim at a square patch.
             together = sqrt(resident)
         else:
             taken.add(shared_axes)
@@ -73,7 +73,7 @@ def _patch(extents: list[int], resident: int, *, swizzle: bool) -> list[int]:
 
 
 def _axes(extents: list[int], reuse: float, taken: set[frozenset[int]]) -> frozenset[int] | None:
-    """The axes whose extents multiply to the reuse, preferring a set that no other tensor took; None when none fits."""
+    """The axes whose extents multiply to the reuse, preferring a set that no other tensor uses; None if none fits."""
     axes = range(len(extents))
     subsets = [frozenset(a for a in axes if mask >> a & 1) for mask in range(1 << len(extents))]
     fitting = [s for s in subsets if abs(prod(extents[a] for a in s) - reuse) <= 0.25 * reuse]

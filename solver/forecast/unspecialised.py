@@ -2,7 +2,7 @@
 
 TileLang 0.1.15 then copies tiles with ``cp.async`` by all threads, ``num_stages`` versions deep, with a block-wide barrier
 before a tile is read and before its slot is filled again. When one operation at the end of the body reads all tiles, the
-copies stand in front of it; else each copy follows the last reader of its buffer (seen in generated code of both forms).
+copies are before it; otherwise each copy follows the last reader of its buffer (seen in generated code of both forms).
 """
 
 from collections.abc import Iterator, Mapping
@@ -46,7 +46,7 @@ def streams_of(
     spilled: int,
     index: int,
 ) -> list[Stream]:
-    """The block's streams: one a warpgroup, all alike."""
+    """The block's streams: one per warpgroup, all alike."""
     width = max(1, graph.threads // WARPGROUP_THREADS)
     writer = _Writer(graph, costs, loops, versions, miss, spilled, f"block{index}", width)
     names = [f"worker.{i}" if width > 1 else "worker" for i in range(width)]

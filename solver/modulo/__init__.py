@@ -1,4 +1,4 @@
-"""Generic modulo problems: joint software pipelining and warp specialisation for graphs that come from no kernel."""
+"""Generic modulo problems: joint software pipelining and warp specialisation for graphs that do not come from a kernel."""
 
 from warpwright.solver.modulo.answer import answer_document, solve_file
 from warpwright.solver.modulo.document import parse_problem, problem_document, read_problem

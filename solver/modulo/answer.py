@@ -28,10 +28,10 @@ def solve_file(path: str | Path, engine: str = "cpsat", budget: Budget | None = 
         budget: The default is enough for loop bodies of a few hundred operations.
 
     Raises:
-        DocumentError: the file is no problem, or ``modulo-unknown-engine``.
+        DocumentError: the file is not a problem, or ``modulo-unknown-engine``.
     """
     if engine not in engine_names():
-        message = f"no engine {engine!r}; there are {', '.join(engine_names())}"
+        message = f"there is no engine {engine!r}; choose one of {', '.join(engine_names())}"
         raise DocumentError(message, code="modulo-unknown-engine", place="engine")
     problem = read_problem(path)
     began = time.monotonic()
@@ -40,7 +40,7 @@ def solve_file(path: str | Path, engine: str = "cpsat", budget: Budget | None = 
 
 
 def answer_document(problem: ModuloProblem, answer: ModuloAnswer, *, seconds: float) -> dict[str, Any]:
-    """The answer as JSON values; ``seconds`` is the only part that differs between two runs."""
+    """The answer as JSON values; only ``seconds`` differs between two runs."""
     schedule = answer.schedule
     document: dict[str, Any] = {
         "schema": ANSWER_SCHEMA,

@@ -20,13 +20,13 @@ def lower_bounds(problem: ModuloProblem) -> tuple[Bound, ...]:
 
 
 def impossible(problem: ModuloProblem) -> tuple[Conflict, ...]:
-    """Reasons why no interval at all will do, found by arithmetic; empty when there is none."""
+    """Reasons why no interval is possible, found by arithmetic; empty if there are none."""
     reasons: list[Conflict] = []
     for index, op in enumerate(problem.ops):
         place = f"/ops/{index}"
         if problem.groups and not problem.candidates(op):
             kind = "of variable latency" if op.variable_latency else "of fixed latency"
-            message = f"{op.id} needs a group of {op.warps} warps for operations {kind}; there is none"
+            message = f"{op.id} needs a group of {op.warps} warps for operations {kind}, but there is none"
             reasons.append(Conflict("placement", message, f"add such a group of {op.warps} warps", place))
         for use in op.uses:
             capacity = next(unit.capacity for unit in problem.units if unit.name == use.unit)
@@ -40,7 +40,7 @@ def impossible(problem: ModuloProblem) -> tuple[Conflict, ...]:
                 reasons.append(Conflict("memory", message, f"raise the capacity of {memory} to {size}", place))
         limit = max((group.registers for group in problem.candidates(op)), default=op.registers)
         if op.registers > limit:
-            message = f"{op.id} holds {op.registers} registers a thread; its groups have at most {limit}"
+            message = f"{op.id} holds {op.registers} registers per thread; its groups have at most {limit}"
             reasons.append(Conflict("registers", message, f"raise the limit to {op.registers}", place))
     cycle = _cycle_without_distance(problem)
     if cycle:
@@ -58,7 +58,7 @@ def _units(problem: ModuloProblem) -> Iterable[Bound]:
 
 
 def _alone(use: Use, unit: Unit) -> bool:
-    """Two such uses never fit at once, so their cycles add up."""
+    """Two such uses never fit at the same time, so their cycles add up."""
     return 2 * use.amount > unit.capacity
 
 
@@ -72,7 +72,7 @@ def _memories(problem: ModuloProblem) -> Iterable[Bound]:
 
 
 def _registers(problem: ModuloProblem) -> Iterable[Bound]:
-    """Registers times cycles that results need at least, over what all groups of that kind have together."""
+    """The least register-cycles of the results, divided by the registers of all groups of that kind."""
     for kind in (False, True):
         limit = sum(group.registers for group in problem.groups if group.variable_latency is kind)
         ops = [op for op in problem.ops if op.registers and op.variable_latency is kind]
@@ -82,7 +82,7 @@ def _registers(problem: ModuloProblem) -> Iterable[Bound]:
 
 
 def shortest_life(problem: ModuloProblem, op: Op) -> int:
-    """Cycles that a result lives at least: while it is written, and until its slowest consumer can have read it."""
+    """The least lifetime of a result in cycles: while it is written, and until its slowest consumer can have read it."""
     return max([max(op.cycles, 1), *(edge.latency + edge.hold for edge in problem.users(op))])
 
 

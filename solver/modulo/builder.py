@@ -12,23 +12,23 @@ from warpwright.solver.modulo.size import joint_size
 __all__ = ["CONSTRUCTIVE", "VERSION", "Builder"]
 
 CONSTRUCTIVE, VERSION = "constructive", "warpwright-constructive/1"
-"""Its name and version beside those of the engines. It finds schedules; it never excludes an interval."""
+"""Its name and version, next to those of the engines. It finds schedules; it never excludes an interval."""
 LEAST_WORK, CONSTRAINTS_A_WORK = 10, 50
 """The first search at an interval takes about as long as building the joint model does; a later one twice as long."""
 AT_BOUND, DESCENDING = 4, 16
-"""No search takes more than one part in so many of the whole budget; the second number is for the way down to the bound."""
+"""Each search may use at most this fraction (1/n) of the whole budget; the second number is for the descent to the bound."""
 NEAR = 256
-"""Refinement ends when one part in so many is left between success and failure."""
+"""Refinement ends when the gap between success and failure is this fraction (1/n)."""
 
 
 class _Known(Protocol):
-    """What the search reports to."""
+    """The receiver of the search's schedules."""
 
     bound: Bound
     schedule: ModuloSchedule | None
 
     def accept(self, schedule: ModuloSchedule, found_by: str) -> None:
-        """Takes a checked schedule."""
+        """Accepts a checked schedule."""
         ...
 
 

@@ -1,7 +1,8 @@
 """The JSON form of a generic modulo problem: strict reading with code and place, and writing.
 
-Pydantic reads and writes the dataclasses of :mod:`warpwright.solver.modulo.problem` by their types; what no type can say (names
-that stand for other parts) is checked here. ``schema.json`` beside this module is derived from the same types and describes the
+Pydantic reads and writes the dataclasses of :mod:`warpwright.solver.modulo.problem` by their types; what a type
+cannot express (names that refer to other parts) is checked here. ``schema.json`` beside this module is derived from
+the same types and describes the
 form for other tools; ``docs/modulo.md`` explains it.
 """
 
@@ -45,7 +46,7 @@ _REFUSALS: Mapping[str, tuple[str, str]] = {
     "too_short": ("modulo-out-of-range", "needs at least {min_length} entry"),
     "too_long": ("modulo-too-large", "has {actual_length} entries, more than {max_length}"),
 }
-"""Code and message by the kind of pydantic's error; the words in braces are its numbers."""
+"""Code and message by the kind of pydantic's error; the names in braces are filled with its numbers."""
 
 
 def read_problem(path: str | Path) -> ModuloProblem:
@@ -102,7 +103,7 @@ def problem_document(problem: ModuloProblem) -> dict[str, Any]:
 
 
 def json_schema() -> dict[str, Any]:
-    """The form as JSON Schema (2020-12). It cannot say that names are unique, or that they stand for parts that are there."""
+    """The form as JSON Schema (2020-12). It cannot express that names are unique, or that they name existing parts."""
     schema = _PROBLEM.json_schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -129,7 +130,7 @@ def _first(errors: Sequence[ErrorDetails]) -> DocumentError:
 
 
 def _check_names(problem: ModuloProblem) -> None:
-    """Names of parts of one kind are different."""
+    """Checks that parts of one kind have different names."""
     named = {
         "units": [unit.name for unit in problem.units],
         "memories": [memory.name for memory in problem.memories],
@@ -145,7 +146,7 @@ def _check_names(problem: ModuloProblem) -> None:
 
 
 def _check_references(problem: ModuloProblem) -> None:
-    """Names of other parts name parts that the problem has."""
+    """Checks that references name existing parts."""
     units, ops = {unit.name for unit in problem.units}, {op.id for op in problem.ops}
     memories, groups = {memory.name for memory in problem.memories}, {group.name for group in problem.groups}
     for index, op in enumerate(problem.ops):
@@ -176,5 +177,5 @@ def _refusal(code: str, message: str, *path: str | int) -> DocumentError:
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("an object names a key twice")
+        raise ValueError("an object has the same key twice")
     return members

@@ -1,13 +1,13 @@
 """Variables of a modulo problem in the engine-neutral model: stages, phases, groups, and orders of phases.
 
-Every moment ``t`` that a constraint asks about is ``t = stage * interval + phase`` with a small stage and a phase below
+Every cycle ``t`` in a constraint is ``t = stage * interval + phase`` with a small stage and a phase below
 the interval. Dependences split into orders of phases and differences of stages, and how many copies of a span ``[s, e)``
 cover a point ``x`` in the steady state is linear in both::
 
     copies = stage(e) - stage(s) + [phase(x) < phase(e)] - [phase(x) < phase(s)]
 
 So no variable belongs to a single cycle, no product of stage and interval is left, and the model is as small for raw
-cycles as for shrunk ones (Twill, arXiv 2512.18134, section 4: one boolean a cycle, so costs must be shrunk first).
+cycles as for shrunk ones (Twill, arXiv 2512.18134, section 4: one boolean per cycle, so costs must be shrunk first).
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,18 +19,18 @@ from warpwright.solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule
 __all__ = ["DEFINITIONS", "Encoding", "Point", "pivot", "weighted"]
 
 DEFINITIONS = "domain"
-"""Family of what a variable means; engines never drop it when they minimise a core."""
+"""Family of the definitions of variables; engines never drop it when they minimise a core."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A moment of iteration 0. Shifting it by whole intervals changes the stage only."""
+    """A point in time of iteration 0. Shifting it by whole intervals changes only the stage."""
 
     stage: Expr
     phase: Var
 
     def shifted(self, intervals: int) -> "Point":
-        """The same moment of a later iteration."""
+        """The same point of a later iteration."""
         return Point(self.stage + intervals, self.phase) if intervals else self
 
 
@@ -61,7 +61,7 @@ class Encoding:
                 self.on[op.id, group.name] = self.model.boolean(f"on:{op.id}:{group.name}")
 
     def after(self, op: Op, cycles: int) -> Point:
-        """The moment ``cycles`` after an operation's issue."""
+        """The point ``cycles`` after an operation's issue."""
         if not cycles:
             return self.starts[op.id]
         key = (op.id, cycles)
@@ -71,7 +71,7 @@ class Encoding:
         return self._points[key]
 
     def end(self, op: Op) -> Point:
-        """The moment a result dies; at least every consumer's release, so never too early."""
+        """The point at which a result dies; not before any consumer's release."""
         if op.id not in self._ends:
             with self.model.family(DEFINITIONS):
                 self._ends[op.id] = self._end(op)
@@ -81,7 +81,7 @@ class Encoding:
         """``right`` is at least ``gap`` cycles after ``left``.
 
         With ``n`` stages between them the phases must satisfy ``phase(right) - phase(left) + n * interval >= gap``. One
-        literal for each ``n`` that may fail says that it holds; every one that does not asks for one more stage.
+        literal for each ``n`` that may fail says that it holds; every one that does not hold requires one more stage.
         """
         stages = right.stage - left.stage
         if left.phase.index == right.phase.index:
@@ -101,7 +101,7 @@ class Encoding:
         self.model.at_least(stages - missing, 0, when=when, note=note)
 
     def before(self, left: Point, right: Point) -> Literal | bool:
-        """Whether the left phase is strictly smaller; a truth value when both are one variable."""
+        """Whether the left phase is strictly smaller; a constant if both are one variable."""
         if left.phase.index == right.phase.index:
             return False
         key = (left.phase.index, right.phase.index)
@@ -124,8 +124,8 @@ class Encoding:
     def copies(self, point: Point, start: Point, end: Point) -> Expr:
         """How many copies of the span from start to end cover the point in the steady state.
 
-        Of spans that start in one phase, the point made first sees them all, the others may miss it: a limit that is
-        asked for at every start is asked for at the fullest one too.
+        Of spans that start in one phase, the first point counts them all, the others may miss some: a limit that is
+        checked at every start is also checked at the fullest one.
         """
         terms = [*end.stage.terms, *((-factor, variable) for factor, variable in start.stage.terms)]
         constant = end.stage.constant - start.stage.constant
@@ -144,10 +144,10 @@ class Encoding:
         return self.problem.max_stages + distance + max(op.cycles, hold) // self.low + 2
 
     def together(self, left: Op, right: Op) -> Literal | bool:
-        """Whether two operations run on the same group; a truth value where the candidates decide it.
+        """Whether two operations run on the same group; a constant if the candidates decide it.
 
-        A literal holds when they do. It may hold though they do not, which only adds constraints, unless :meth:`crosses`
-        has asked about the same pair.
+        The literal holds if they do. It may hold although they do not, which only adds constraints, unless :meth:`crosses`
+        was used for the same pair.
         """
         key = (left.id, right.id) if left.id < right.id else (right.id, left.id)
         if key not in self._together:
@@ -169,7 +169,7 @@ class Encoding:
         return same.negated()
 
     def time(self, op: Op) -> Expr:
-        """An operation's issue as one expression; only where the interval is a constant."""
+        """An operation's issue as one expression; only if the interval is a constant."""
         return weighted([(self.low, self.starts[op.id].stage), (1, linear((1, self.starts[op.id].phase)))])
 
     def schedule(self, values: Sequence[int]) -> ModuloSchedule:
@@ -185,10 +185,10 @@ class Encoding:
         return ModuloSchedule(interval, {op: start - first for op, start in starts.items()}, groups)
 
     def _anchor(self) -> None:
-        """Takes the rotations out: the pivot has phase 0, and all issues lie within ``max_stages`` intervals.
+        """Removes rotations: the pivot has phase 0, and all issues are within ``max_stages`` intervals.
 
         Every schedule can be shifted by whole cycles, so nothing is lost. The ``seam`` is the phase of the first issue:
-        whoever is in stage 0 comes after it, whoever is in the one extra stage before it.
+        issues of stage 0 come after it, issues of the one extra stage before it.
         """
         stages = self.problem.max_stages
         seam = self.model.integer("seam", 0, self.high)

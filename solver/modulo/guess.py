@@ -1,7 +1,7 @@
-"""Guesses of who runs where, to try before the joint search: few hand-offs at an even load.
+"""Guesses of the placement, to try before the joint search: few hand-offs at an even load.
 
 A guess pins every operation to one group, which makes the timing problem many times smaller. A schedule that meets the
-lower bound under a guess is optimal for the whole problem; that a guess has none says nothing, and the joint search goes on.
+lower bound under a guess is optimal for the whole problem; that a guess has none proves nothing, and the joint search continues.
 """
 
 from collections.abc import Iterator
@@ -15,18 +15,18 @@ from warpwright.solver.modulo.problem import Group, ModuloProblem, Op
 __all__ = ["guesses"]
 
 WORK = 200
-"""Work units for one guess; the model has one boolean an operation and group."""
+"""Work units for one guess; the model has one boolean per operation and group."""
 SPREADS = (1.25, 2.0)
-"""How much over the even share a group may be loaded."""
+"""How far the load of a group may exceed the even share."""
 MOST = 2
 
 _On = dict[tuple[str, str], Literal]
 
 
 def guesses(problem: ModuloProblem, interval: int, engine: Engine, seed: int) -> Iterator[ModuloProblem]:
-    """At most ``MOST`` times the problem with every operation pinned, no two alike, most groups in use first.
+    """At most ``MOST`` copies of the problem with every operation pinned, all different, those that use most groups first.
 
-    Problems in which no operation has a choice give no guess: the joint model is as small.
+    Problems in which no operation has a choice give no guess: their joint model is equally small.
     """
     seen: set[tuple[str, ...]] = set()
     most = max((len(_fitting(problem, op)) for op in problem.ops), default=0)
@@ -45,7 +45,7 @@ def guesses(problem: ModuloProblem, interval: int, engine: Engine, seed: int) ->
 
 
 def _fitting(problem: ModuloProblem, op: Op) -> list[Group]:
-    """Its smallest candidates: a single warp issues what needs no more, and leaves the warpgroups free to wait."""
+    """The smallest candidates of an operation: a single warp suffices for it and leaves the warpgroups free to wait."""
     candidates = problem.candidates(op)
     least = min((group.warps for group in candidates), default=0)
     return [group for group in candidates if group.warps == least]
@@ -87,7 +87,7 @@ def _shared(problem: ModuloProblem) -> list[Group]:
 
 
 def _crossing(problem: ModuloProblem, model: Model, on: _On, source: str, target: str) -> tuple[int, Literal]:
-    """What a hand-off costs, and the literal that says whether it happens."""
+    """The cost of a hand-off, and the literal that says whether it happens."""
     left, right = problem.op(source), problem.op(target)
     crossing = model.boolean(f"crossing:{source}:{target}")
     for group in _fitting(problem, left):

@@ -1,4 +1,4 @@
-"""The published JSON Schema of problems: ``python -m warpwright.solver.modulo.json_schema`` writes it, a test holds it."""
+"""The published JSON Schema of problems: ``python -m warpwright.solver.modulo.json_schema`` writes it, a test compares it."""
 
 import json
 from pathlib import Path

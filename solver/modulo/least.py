@@ -1,7 +1,7 @@
 """The search for the least interval: the constructive search and the engine take turns at the bound, then above it.
 
-An interval equal to a lower bound is optimal whoever finds it. What excludes an interval is the engine alone: a constructive
-search, a guess of the groups or a probe that finds nothing says nothing.
+An interval equal to a lower bound is optimal, whoever finds it. Only the engine excludes an interval: a constructive
+search, a guess of the groups or a probe that finds nothing proves nothing.
 """
 
 from dataclasses import dataclass, field
@@ -23,34 +23,34 @@ ROUND_WORK = 120
 """Work of the first short joint search; it doubles every second round."""
 ROUNDS = 5
 UPPER_PARTS = (64, 16, 4, 2, 1)
-"""Which fractions above the bound are probed for some schedule when the bound itself has none."""
+"""Fractions above the bound that are probed for some schedule if the bound itself has none."""
 COSTLY_MODEL = 30_000
-"""Constraints from which a schedule above the bound is built before the joint model is: its groups make a good guess."""
+"""From this number of constraints on, a schedule above the bound is built before the joint model: its groups are a good guess."""
 REFINEMENTS = 4
-"""How often the constructive search descends, each time with more work, where no engine can exclude anything."""
+"""How often the constructive search descends, each time with more work, if no engine can exclude anything."""
 ARITHMETIC = "arithmetic"
 SEARCHED = "search: every smaller interval excluded"
 
 
 @dataclass(slots=True)
 class Least:
-    """What is known: no schedule and no ``reason`` means that there is none."""
+    """The present knowledge: no schedule and no ``reason`` means that none exists."""
 
     bound: Bound
     schedule: ModuloSchedule | None = None
     found_by: str = ""
     proven_by: str = ""
-    """What the bound rests on: arithmetic, or the engine that excluded smaller intervals."""
+    """The origin of the bound: arithmetic, or the engine that excluded smaller intervals."""
     reason: str = ""
     pinned: list[ModuloProblem] = field(default_factory=list)
-    """Guesses of the groups that nothing has refuted yet."""
+    """Guesses of the groups that are not refuted yet."""
 
     def met(self) -> bool:
         """Whether the schedule is as short as the bound."""
         return self.schedule is not None and self.schedule.interval == self.bound.cycles
 
     def accept(self, schedule: ModuloSchedule, found_by: str) -> None:
-        """Takes a checked schedule if it is shorter than the one known."""
+        """Accepts a checked schedule if it is shorter than the known one."""
         if self.schedule is None or schedule.interval < self.schedule.interval:
             self.schedule, self.found_by = schedule, found_by
 
@@ -61,7 +61,7 @@ class Least:
 
 
 def least_interval(run: Run, problem: ModuloProblem, first: Bound, high: int, *, constructive: bool) -> Least:
-    """The least interval from the bound ``first`` up to ``high``, as far as the budget reaches."""
+    """The least interval from the bound ``first`` up to ``high``, as far as the budget allows."""
     least = Least(first, proven_by=ARITHMETIC)
     builder = Builder(run, problem) if constructive else None
     size = joint_size(problem)
@@ -108,7 +108,7 @@ def _at_the_bound(
     """A schedule of the bound's interval, or its exclusion.
 
     Guesses, the joint model and the constructive search take turns with growing limits and new seeds: the time to a first
-    schedule varies tenfold with the seed, and which of them is easy differs from problem to problem.
+    schedule varies by a factor of ten with the seed, and which of them is easy differs from problem to problem.
     """
     if least.met():
         return
@@ -129,7 +129,7 @@ def _at_the_bound(
             if result.values is not None:
                 least.accept(checked(problem, models[index].schedule(result.values)), run.engine.name)
                 return
-            if result.status is EngineStatus.INFEASIBLE:  # of the guess alone
+            if result.status is EngineStatus.INFEASIBLE:  # only of the guess
                 del least.pinned[index], models[index]
             else:
                 least.reason = result.reason
@@ -145,7 +145,7 @@ def _at_the_bound(
 
 
 def _add_guess(problem: ModuloProblem, least: Least, models: list[Encoding]) -> None:
-    """The groups of the schedule known as one more guess at the bound, unless there is no choice or it is there already."""
+    """The groups of the known schedule as one more guess at the bound, unless there is no choice or the guess already exists."""
     assert least.schedule is not None
     guess = with_groups_of(problem, least.schedule)
     if guess not in least.pinned and any(len(problem.candidates(op)) > 1 for op in problem.ops):
@@ -169,7 +169,7 @@ def _settled(
 
 
 def _closer(run: Run, problem: ModuloProblem, least: Least, high: int, *, fits: bool) -> None:
-    """A schedule at one of a few intervals above the bound, so that the search over all of them has a near end."""
+    """A schedule at one of a few intervals above the bound, so that the search over all intervals has a small range."""
     forms = [*least.pinned[:1], *([problem] if fits else [])]
     for part in UPPER_PARTS:
         interval = least.bound.cycles + least.bound.cycles // part

@@ -10,13 +10,13 @@ from warpwright.solver.modulo.size import LARGEST_MODEL, joint_size
 __all__ = ["polish"]
 
 SHARE = 4
-"""Shortening may take a quarter of the work that the interval may take: it never changes what was proven."""
+"""Shortening may use a quarter of the work of the interval: it never changes what was proven."""
 
 
 def polish(run: Run, problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[ModuloSchedule, bool]:
     """The schedule or a better one of the same interval, and whether no shorter one exists.
 
-    Where the joint model would be too large, the schedule stays as it is: with every operation pinned to its group the model
+    If the joint model would be too large, the schedule is not changed: with every operation pinned to its group the model
     of 200 operations took 16 s of processor time and found nothing.
     """
     if run.over() or joint_size(problem) > LARGEST_MODEL:

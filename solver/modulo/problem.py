@@ -2,7 +2,7 @@
 
 The problem is closed: plain numbers, no device, no kernel. It covers what joint software pipelining and warp
 specialisation needs (Twill, arXiv 2512.18134, section 4; here in intervals instead of one boolean a cycle): unit
-occupancy, storage while a value lives, registers a group of warps holds, blocking waits, hand-offs between groups, and
+occupancy, storage while a value lives, registers of a group of warps, blocking waits, hand-offs between groups, and
 operations of variable latency that need a group of their own.
 """
 
@@ -33,7 +33,7 @@ class Wait(StrEnum):
     """When the consumer of an edge issues a blocking wait."""
 
     NEVER = "never"
-    """The value is there before the wait (a streamed input of sufficient depth)."""
+    """Never: the value is available before (a streamed input of sufficient depth)."""
     ACROSS = "across"
     """Only when producer and consumer are on different groups: a barrier."""
     ALWAYS = "always"
@@ -50,7 +50,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A storage shared by all groups, ``capacity`` in bytes or any one unit of the problem's own."""
+    """A storage shared by all groups, ``capacity`` in bytes or any other unit of the problem."""
 
     name: Name
     capacity: Capacity
@@ -60,7 +60,7 @@ class Memory:
 class Group:
     """Warps that issue together: a single warp or a warpgroup. ``registers`` is the limit of one thread.
 
-    ``variable_latency``: exactly the operations of variable latency run here, and nothing else.
+    ``variable_latency``: exactly the operations of variable latency run here.
     """
 
     name: Name
@@ -84,8 +84,8 @@ class Op:
     """An operation on one tile.
 
     ``cycles`` is how long it executes after issue: its group may not block on a wait meanwhile. ``warps`` is the least
-    size of its group; ``registers`` a thread and ``memory`` are held by its result while that lives; ``spill_cycles`` is
-    what handing the result to another group adds to every latency. ``groups`` pins it to some groups, empty is any.
+    size of its group; its result holds ``registers`` per thread and ``memory`` while it lives; ``spill_cycles`` is
+    added to every latency if the result goes to another group. ``groups`` pins it to some groups; empty means any.
     """
 
     id: Name
@@ -118,7 +118,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class ModuloProblem:
-    """One loop body to overlap with itself. Without groups it is plain modulo scheduling: nothing is placed on warps.
+    """One loop body whose iterations shall overlap. Without groups it is plain modulo scheduling: nothing is placed on warps.
 
     ``max_stages`` bounds the stage of every issue (``issue // interval``); proofs that exclude an interval hold for
     schedules within it.

@@ -1,4 +1,4 @@
-"""The types of a problem's numbers and names, with the ranges that a document may hold. Nothing is checked before one is read.
+"""The types of a problem's numbers and names, with the ranges that a document may have. They are checked on reading only.
 
 Ranges keep sums of products within 63-bit integers and the sizes within what a search can take.
 """

@@ -1,4 +1,4 @@
-"""Independent re-check of an answer, cycle by cycle: the steady state is laid out in an array, one cell a cycle.
+"""Independent check of an answer, cycle by cycle: the steady state is laid out in an array, one cell per cycle.
 
 It shares no code with the families' closed forms. Every use, result and wait is written into the cells it covers, copy
 by copy of the iterations, and each cell is compared with its limit.
@@ -42,7 +42,7 @@ class _Strip:
 
 
 def replay(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
-    """Every rule broken by the schedule, found by looking at each cycle of the steady state and each edge."""
+    """Every rule that the schedule breaks, found by checking each cycle of the steady state and each edge."""
     interval = schedule.interval
     if interval < 1 or set(schedule.starts) != {op.id for op in problem.ops}:
         return (Violation("schedule", "complete", "an interval and one start for every operation are needed"),)

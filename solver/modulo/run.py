@@ -1,4 +1,4 @@
-"""One solve of a modulo problem: what it may spend, whom it asked, and what each said."""
+"""One solve of a modulo problem: its budget, and its attempts with their results."""
 
 import time
 from dataclasses import dataclass, field, replace
@@ -14,12 +14,12 @@ __all__ = ["Attempt", "Run", "UnverifiedScheduleError", "checked", "encode"]
 
 
 class UnverifiedScheduleError(RuntimeError):
-    """A search returned a schedule that the replay refuses: a fault of ours, never handed on as an answer."""
+    """A search returned a schedule that the replay refuses: a bug in Warpwright; it is never returned as an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One question to a search: which intervals, what it said, and what it cost."""
+    """One call of a search: which intervals, its result, and its cost."""
 
     low: int
     high: int
@@ -31,7 +31,7 @@ class Attempt:
 
 @dataclass(slots=True)
 class Run:
-    """The engine, what is left of the budget, and the attempts so far."""
+    """The engine, the remaining budget, and the attempts so far."""
 
     engine: Engine
     budget: Budget
@@ -44,11 +44,11 @@ class Run:
         self.ends_at = time.monotonic() + self.budget.wall_seconds
 
     def over(self) -> bool:
-        """Whether nothing is left of the budget."""
+        """Whether the budget is used up."""
         return self.left <= 0 or time.monotonic() >= self.ends_at
 
     def ask(self, encoding: Encoding, limit: int, *, quick: bool = False, restart: int = 0) -> EngineResult:
-        """Puts one model to the engine under what is left, at most ``limit`` work."""
+        """Gives one model to the engine with the remaining budget, at most ``limit`` work."""
         began = time.monotonic()
         budget = replace(
             self.budget,
@@ -62,7 +62,7 @@ class Run:
         return result
 
     def note(self, low: int, high: int, status: str, work: int, began: float, engine: str) -> None:
-        """Records an attempt and takes its work off the budget."""
+        """Records an attempt and subtracts its work from the budget."""
         self.left -= work
         self.attempts.append(Attempt(low, high, status, work, round(time.monotonic() - began, 4), engine))
 
@@ -76,7 +76,7 @@ def encode(problem: ModuloProblem, low: int, high: int) -> Encoding:
 
 
 def checked(problem: ModuloProblem, schedule: ModuloSchedule) -> ModuloSchedule:
-    """The schedule, once the replay has found nothing wrong with it.
+    """The schedule, after the replay has found nothing wrong with it.
 
     Raises:
         UnverifiedScheduleError: it breaks a rule.

@@ -10,7 +10,7 @@ __all__ = ["LARGEST_MODEL", "joint_size", "with_groups_of"]
 LARGEST_MODEL = 250_000
 """Constraints of the largest joint model that is built: a search on it stays below about 600 MiB."""
 PER_PAIR, PER_PAIR_ALONE = 12, 4
-"""Constraints of two operations that may share a group (order, waits, registers, units), and of two where there are none."""
+"""Constraints of two operations that may share a group (order, waits, registers, units), and of two without groups."""
 
 
 def joint_size(problem: ModuloProblem) -> int:

@@ -1,13 +1,13 @@
 """Solving a modulo problem: arithmetic bounds first, then the bound itself, then every interval above it in one search.
 
-1. Reasons that no interval can cure are found without an engine.
+1. Reasons for infeasibility that hold for every interval are found without an engine.
 2. The interval equal to the largest lower bound is tried, by the constructive search, under guesses of the groups, and
    jointly; a schedule there is optimal, no search below is needed.
 3. Otherwise one model with the interval as a variable is minimised; its bound excludes every smaller interval at once, so
    nothing is assumed about feasibility being monotone in the interval.
 4. At the interval found, the schedule is shortened, then its memory peaks and hand-offs are reduced.
 
-The search ends at :func:`longest_interval`: above it some cycle of the interval is idle for everything and can be cut
+The search ends at :func:`longest_interval`: in a longer one, some cycle of the interval is idle for everything and can be cut
 out, so a problem without a schedule up to there has none. Every schedule is replayed before it is returned.
 """
 
@@ -28,16 +28,16 @@ __all__ = ["ModuloAnswer", "longest_interval", "solve"]
 
 @dataclass(frozen=True, slots=True)
 class ModuloAnswer:
-    """What was found and what was proven.
+    """The schedule that was found, and what was proven.
 
     ``status`` is ``proven_optimal`` (the interval is minimal), ``feasible``, ``infeasible`` or ``unknown``. ``bound`` is
     the largest proven lower bound of the interval, ``bounds`` those found by arithmetic. ``length_proven`` says that no
     schedule of this interval is shorter.
 
-    ``engine`` is who found the interval: an engine, or ``constructive`` (:mod:`warpwright.solver.modulo.construct`);
+    ``engine`` says who found the interval: an engine, or ``constructive`` (:mod:`warpwright.solver.modulo.construct`);
     without a schedule
-    it is the engine that was asked. ``proven_by`` is what excludes smaller intervals, or any: ``arithmetic`` or an engine;
-    empty when nothing is proven. ``polished_by`` is the engine that replaced the schedule by a better one of its interval.
+    it is the engine that was asked. ``proven_by`` says what excludes smaller intervals, or all: ``arithmetic`` or an engine;
+    empty if nothing is proven. ``polished_by`` is the engine that replaced the schedule by a better one of its interval.
     """
 
     status: str
@@ -62,12 +62,12 @@ def solve(
     polish: bool = True,
     constructive: bool = True,
 ) -> ModuloAnswer:
-    """The least interval of a problem, proven where the budget allows.
+    """The least interval of a problem, proven if the budget allows.
 
     Args:
         problem: A checked problem (:func:`warpwright.solver.modulo.document.parse_problem`).
         engine_name: ``cpsat``, ``z3`` or ``enumerate``.
-        budget: Work first, wall clock as the backstop; twice the same budget gives twice the same answer.
+        budget: Work first, wall time as a second limit; the same budget gives the same answer.
         polish: Also shorten the schedule and reduce its memory peaks and hand-offs at the interval found.
         constructive: Also search constructively; without it the engine finds every schedule itself.
 
@@ -96,8 +96,8 @@ def solve(
 def longest_interval(problem: ModuloProblem) -> int:
     """An interval that is long enough for anything: all executions, uses, latencies and holds one after the other.
 
-    In a schedule with a longer interval some phase lies in none of them. Taking it out of every copy shortens the
-    interval by one cycle and breaks nothing: no need is cut, no order changes, lives only get shorter.
+    In a schedule with a longer interval some phase is in none of them. Removing it from every copy shortens the
+    interval by one cycle and breaks nothing: no execution is cut, no order changes, lifetimes only become shorter.
     """
     total = 1
     for op in problem.ops:
@@ -108,7 +108,7 @@ def longest_interval(problem: ModuloProblem) -> int:
 
 
 def _core(run: Run, problem: ModuloProblem, low: int, high: int) -> tuple[Conflict, ...]:
-    """The families that clash, from a labelled solve over all intervals."""
+    """The conflicting families, from a labelled solve over all intervals."""
     encoding = encode(problem, low, high)
     budget = replace(run.budget, wall_seconds=max(run.ends_at - time.monotonic(), 0.1))
     result = run.engine.solve(encoding.model, budget)

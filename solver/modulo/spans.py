@@ -1,7 +1,7 @@
 """Spans of absolute cycles counted modulo the interval: the closed form that the families' checks share.
 
 The number of copies of ``[start, end)`` that cover a cycle is a difference of two floor divisions; a peak can only be at
-some span's start, so only those cycles are looked at. :mod:`warpwright.solver.modulo.replay` counts every cycle instead.
+some span's start, so only those cycles are checked. :mod:`warpwright.solver.modulo.replay` counts every cycle instead.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def copies(span: Span, cycle: int, interval: int) -> int:
 
 
 def peak(spans: Sequence[Span], interval: int) -> Peak:
-    """The fullest cycle; the first one when several are equally full."""
+    """The fullest cycle; the first one if several are equally full."""
     best = Peak(0, 0, "nobody")
     for point in sorted({span.start % interval for span in spans}):
         counts = [(span, copies(span, point, interval)) for span in spans]
@@ -47,6 +47,6 @@ def peak(spans: Sequence[Span], interval: int) -> Peak:
 
 
 def crowded(spans: Sequence[Span], interval: int, capacity: int) -> Peak | None:
-    """The fullest cycle when it is over capacity."""
+    """The fullest cycle, if it is over capacity."""
     found = peak(spans, interval)
     return found if found.total > capacity else None

@@ -1,4 +1,4 @@
-"""Hardware profiles: one TOML document a device, every number with unit, origin and source.
+"""Hardware profiles: one TOML document per device, every number with unit, origin and source.
 
 Built-in devices are data files of this package; users send their own documents in the same form (``docs/profiles.md``).
 """

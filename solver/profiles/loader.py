@@ -1,6 +1,6 @@
 """TOML and JSON documents to :class:`HardwareProfile`, and the digest that identifies the numbers.
 
-A TOML profile has the keys ``schema``, ``name``, ``title``, ``family``, ``arch`` and one leaf a number::
+A TOML profile has the keys ``schema``, ``name``, ``title``, ``family``, ``arch`` and one leaf per number::
 
     [shared]
     per_block = { value = 232448, unit = "bytes", origin = "vendor", source = "CUTLASS arch.h", conditions = "opt-in" }
@@ -63,23 +63,23 @@ def builtin_profile(name: str) -> HardwareProfile:
         ProfileError: ``profile-unknown-name``.
     """
     if name not in builtin_profiles():
-        message = f"no built-in profile {name!r}; there are {', '.join(builtin_profiles())}"
+        message = f"there is no built-in profile {name!r}; choose one of {', '.join(builtin_profiles())}"
         raise ProfileError(message, code="profile-unknown-name", place="/profile")
     return parse_profile(_DATA.joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def load_profile(name_or_path: str) -> HardwareProfile:
-    """A built-in device by name, or a ``.toml`` or ``.json`` file of the user's own. For the user's side only.
+    """A built-in device by name, or the user's own ``.toml`` or ``.json`` file. For the user's side only.
 
     Raises:
-        ProfileError: ``profile-unknown-name``, ``profile-unreadable``, or what the document itself is refused for.
+        ProfileError: ``profile-unknown-name``, ``profile-unreadable``, or an error of the document itself.
     """
     path = Path(name_or_path)
     if path.suffix not in {".toml", ".json"}:
         return builtin_profile(name_or_path)
     try:
         if path.stat().st_size > MAX_DOCUMENT_BYTES:
-            raise ProfileError("a profile has at most 1 MiB", code="profile-too-large", place=name_or_path)
+            raise ProfileError("a profile may have at most 1 MiB", code="profile-too-large", place=name_or_path)
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ProfileError(f"cannot read: {error}", code="profile-unreadable", place=name_or_path) from error
@@ -97,7 +97,7 @@ def parse_profile(text: str, *, name: str | None = None) -> HardwareProfile:
             ``profile-not-a-number``.
     """
     if len(text) > MAX_DOCUMENT_BYTES:
-        raise ProfileError("a profile has at most 1 MiB", code="profile-too-large", place="/")
+        raise ProfileError("a profile may have at most 1 MiB", code="profile-too-large", place="/")
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
@@ -115,7 +115,7 @@ def parse_profile(text: str, *, name: str | None = None) -> HardwareProfile:
 
 
 def check_profile(profile: HardwareProfile) -> HardwareProfile:
-    """The same profile with all rules checked and its digest set; refuses a digest that belongs to other numbers.
+    """The same profile with all rules checked and its digest set; refuses a digest that does not match the numbers.
 
     Raises:
         ProfileError: see :func:`parse_profile`; ``profile-digest-mismatch``.
@@ -126,7 +126,7 @@ def check_profile(profile: HardwareProfile) -> HardwareProfile:
     check_numbers(profile)
     digest = numbers_digest(profile)
     if profile.digest not in ("", digest):
-        message = f"the document says digest {profile.digest}, its numbers have {digest}"
+        message = f"the document says digest {profile.digest}, but its numbers have {digest}"
         raise ProfileError(message, code="profile-digest-mismatch", place="digest")
     return replace(profile, digest=digest)
 
@@ -134,7 +134,7 @@ def check_profile(profile: HardwareProfile) -> HardwareProfile:
 def numbers_digest(profile: HardwareProfile) -> str:
     """SHA-256 over family, architecture and every (path, unit, value) in path order.
 
-    Name, title, sources and conditions are left out: an answer depends on the numbers only, and mending a citation must
+    Name, title, sources and conditions are left out: an answer depends only on the numbers, and correcting a citation must
     not make stored results stale.
     """
     numbers = sorted((q.path, q.unit, _canonical(q.value)) for q in profile.quantities)
@@ -158,7 +158,7 @@ def profile_from_json(text: str | bytes) -> HardwareProfile:
 
 
 def _canonical(value: float | None) -> str:
-    """One spelling for one number: 2 and 2.0 are the same."""
+    """One form per number: 2 and 2.0 are the same."""
     if value is None:
         return UNKNOWN
     return str(int(value)) if value == int(value) else repr(float(value))
@@ -174,7 +174,7 @@ def _header(document: Mapping[str, object], name: str | None) -> dict[str, str]:
     if header["schema"] != SCHEMA:
         raise ProfileError(f"expected schema {SCHEMA!r}", code="profile-schema", place="schema")
     if header["family"] not in [family.value for family in TargetFamily]:
-        raise ProfileError(f"no family {header['family']!r}", code="profile-header", place="family")
+        raise ProfileError(f"there is no family {header['family']!r}", code="profile-header", place="family")
     return header
 
 
@@ -213,7 +213,7 @@ def _leaf(path: str, node: object) -> Quantity:
         raise ProfileError(f"conditions of {path!r} must be text", code="profile-unknown-key", place=path)
     if node["origin"] not in [origin.value for origin in Origin]:
         allowed = ", ".join(origin.value for origin in Origin)
-        message = f"origin {node['origin']!r} of {path!r} is none of {allowed}"
+        message = f"origin {node['origin']!r} of {path!r} is not one of {allowed}"
         raise ProfileError(message, code="profile-wrong-origin", place=f"{path}.origin")
     return Quantity(path, _value(path, node["value"]), node["unit"], Origin(node["origin"]), node["source"], conditions)
 

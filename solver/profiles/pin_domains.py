@@ -1,7 +1,7 @@
-"""What each field of a pin may hold on a device, checked when the document is read: one typed domain a field.
+"""The legal values of each field of a pin on a device, checked when the document is read: one typed domain per field.
 
-Whatever a field may hold follows from the hardware profile; what exists in one kernel (operations, buffers, roles with work) is
-checked when the kernel is read. A value outside its domain says where it stands, what it is, and what is legal there.
+The legal values follow from the hardware profile; what exists in one kernel (operations, buffers, roles with work) is
+checked when the kernel is read. The error for a value outside its domain names the place, the value and the legal values.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ ASCEND_FIELDS = ("buffers", "unlimited_memories")
 
 @dataclass(frozen=True, slots=True)
 class WholeNumbers:
-    """Whole numbers from ``least`` to ``most`` in steps, and single ones beside them, in ``unit``."""
+    """Whole numbers from ``least`` to ``most`` in steps, and single further ones, in ``unit``."""
 
     least: int
     most: int
@@ -93,12 +93,12 @@ def domain_of(field: str, profile: HardwareProfile) -> WholeNumbers:
 
 
 def check_pin_domains(pins: Pins, profile: HardwareProfile, place: str = "") -> None:
-    """Refuse pins that no kernel could keep on this device.
+    """Refuse pins that no kernel can keep on this device.
 
     Args:
-        pins: what was asked.
+        pins: the requested pins.
         profile: the device.
-        place: JSON pointer of the pins document inside the request; empty for a document of its own.
+        place: JSON pointer of the pins document inside the request; empty for a separate document.
 
     Raises:
         PinError: ``pin-out-of-domain`` with the legal set, ``pin-empty``, ``pin-repeated``, ``pin-range``,
@@ -111,7 +111,7 @@ def check_pin_domains(pins: Pins, profile: HardwareProfile, place: str = "") -> 
             domain = domain_of(field, profile)
             if not domain.holds(value):
                 raise PinError(
-                    f"{field} of {value} is not possible on {profile.name}; it takes {domain}",
+                    f"{field} of {value} is not possible on {profile.name}; allowed: {domain}",
                     code="pin-out-of-domain",
                     place=where,
                 )
@@ -129,7 +129,7 @@ def check_pin_domains(pins: Pins, profile: HardwareProfile, place: str = "") -> 
 
 
 def check_buffer_form(pin: BufferPin, where: str) -> None:
-    """Refuse a buffer pin whose parts do not fit together, whatever the device.
+    """Refuse a buffer pin whose parts contradict each other, whatever the device.
 
     Raises:
         PinError: ``pin-empty``, ``pin-version-count``, ``pin-manual-count``, ``pin-version-mode`` or
@@ -186,7 +186,7 @@ def _check_family(pins: Pins, cuda: bool, place: str) -> None:
 
 
 def _whole_numbers(pins: Pins, place: str) -> Iterator[tuple[str, int, str]]:
-    """Every whole number of CUDA pins: its field, its value, and where it stands."""
+    """Every whole number of CUDA pins: its field, its value, and its place."""
     for number, role in enumerate(pins.roles):
         for field in ROLE_FIELDS:
             value = getattr(role, field)
@@ -207,7 +207,7 @@ def _check_forms(pins: Pins, place: str) -> None:
             raise PinError(f"the pin of role {role.role!r} fixes nothing", code="pin-empty", place=where)
         if role.warps_lo is not None and role.warps_hi is not None and role.warps_lo >= role.warps_hi:
             raise PinError(
-                f"warps {role.warps_lo} to {role.warps_hi} (not included) hold no warp; warps_hi must be the larger one",
+                f"warps {role.warps_lo} to {role.warps_hi} (not included) contain no warp; warps_hi must be larger",
                 code="pin-range",
                 place=where,
             )
@@ -216,7 +216,7 @@ def _check_forms(pins: Pins, place: str) -> None:
         if not pipeline.buffers:
             raise PinError("a pipeline without buffers; name at least one", code="pin-empty", place=where)
         if len(set(pipeline.buffers)) < len(pipeline.buffers):
-            raise PinError("a buffer stands twice in one pipeline; name it once", code="pin-repeated", place=where)
+            raise PinError("a buffer is named twice in one pipeline; name it once", code="pin-repeated", place=where)
 
 
 def _check_buffer(pin: BufferPin, profile: HardwareProfile, where: str) -> None:
@@ -225,12 +225,12 @@ def _check_buffer(pin: BufferPin, profile: HardwareProfile, where: str) -> None:
         value, domain = getattr(pin, field), domain_of(field, profile)
         if value is not None and not domain.holds(value):
             raise PinError(
-                f"{field} of {pin.buffer!r}: {value}; it takes {domain}", code=code, place=f"{where}/{field}"
+                f"{field} of {pin.buffer!r}: {value}; allowed: {domain}", code=code, place=f"{where}/{field}"
             )
 
 
 def _registers(profile: HardwareProfile) -> WholeNumbers:
-    """Budgets of ``setmaxnreg``, and 0 for none; 0 alone where the device has no such instruction."""
+    """Budgets of ``setmaxnreg``, and 0 for none; only 0 if the device has no such instruction."""
     if not profile.flag("features.setmaxnreg"):
         return WholeNumbers(1, 0, "registers per thread", beside=(0,))
     step = profile.integer("setmaxnreg.step", "registers") if profile.has("setmaxnreg.step") else 8

@@ -45,13 +45,13 @@ def check_quantity(quantity: Quantity, family: TargetFamily) -> None:
     """
     entry = entry_at(family, quantity.path)
     if entry is None:
-        raise _refusal(quantity, "profile-unknown-key", f"no number of that name in a {family.value} profile")
+        raise _refusal(quantity, "profile-unknown-key", f"is not a number of a {family.value} profile")
     if quantity.unit != entry.unit:
         message = f"is in {entry.unit!r}, not in {quantity.unit!r}"
         raise _refusal(quantity, "profile-wrong-unit", message)
     if not quantity.source.strip():
         raise _refusal(
-            quantity, "profile-missing-source", "has no source: say where the number, or its absence, is from"
+            quantity, "profile-missing-source", "has no source: say where the number, or its absence, comes from"
         )
     if quantity.value is None:
         return
@@ -66,11 +66,11 @@ def check_quantity(quantity: Quantity, family: TargetFamily) -> None:
     if entry.unit in WHOLE_UNITS and value != int(value):
         raise _refusal(quantity, "profile-not-whole", f"counts {entry.unit}, so {value} makes no sense")
     if value == 0 and entry.unit != "flag" and quantity.path not in _MAY_BE_ZERO and not _is_model(quantity.path):
-        raise _refusal(quantity, "profile-zero", 'may not be zero; write "unknown" when it is not known')
+        raise _refusal(quantity, "profile-zero", 'may not be zero; write "unknown" if it is not known')
 
 
 def check_numbers(profile: HardwareProfile) -> None:
-    """All numbers of a profile together: each legal, none twice, the required ones there, none contradicting another.
+    """All numbers of a profile together: each legal, none twice, the required ones present, none contradicting another.
 
     Raises:
         ProfileError: as :func:`check_quantity`, and ``profile-duplicate-number``, ``profile-missing-number``,

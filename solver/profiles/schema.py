@@ -1,4 +1,4 @@
-"""The one list of numbers a hardware profile may hold: path, unit, meaning, and when a document must state it.
+"""The list of all numbers of a hardware profile: path, unit, meaning, and when a document must state it.
 
 Readers ask for a number by path and unit (:meth:`warpwright.solver.domain.HardwareProfile.number`), so a name that is not in this
 list can neither be written nor read. Adding a number is one line here and one leaf in each device's document.
@@ -14,12 +14,12 @@ __all__ = ["UNIT_LIMITS", "WHOLE_UNITS", "Entry", "Need", "entries", "entry_at"]
 
 
 class Need(Enum):
-    """How strongly a document must state a number."""
+    """Whether a document must state a number."""
 
     KNOWN = "known"
-    """Must be there with a value: no schedule can be judged without it."""
+    """Must be present with a value: no schedule can be judged without it."""
     STATED = "stated"
-    """Must be there, but may say ``unknown``: a reader has a defined answer without it."""
+    """Must be present, but may be ``unknown``: a reader has a defined answer without it."""
     OPTIONAL = "optional"
     """May be left out."""
 
@@ -43,10 +43,10 @@ UNIT_LIMITS: dict[str, float] = {
     "threads": 1e5,
     "warps": 1e4,
 }
-"""Every unit, with the largest value any device could have: beyond it a sum of products may leave 63-bit integers."""
+"""Every unit, with the largest value that a device can have: above it a sum of products may exceed 63-bit integers."""
 
 WHOLE_UNITS = frozenset({"blocks", "bytes", "columns", "count", "flag", "lanes", "registers", "threads", "warps"})
-"""Units that count things: a fraction is a mistake."""
+"""Units that count things: a fraction is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,8 @@ _CUDA = [
     *_rows(
         Need.KNOWN,
         """
-        setmaxnreg.minimum | registers | smallest value ptxas takes
-        setmaxnreg.maximum | registers | largest value ptxas takes
+        setmaxnreg.minimum | registers | smallest value that ptxas accepts
+        setmaxnreg.maximum | registers | largest value that ptxas accepts
         setmaxnreg.step | registers | values are multiples of this
         """,
         when="features.setmaxnreg",
@@ -131,7 +131,7 @@ _CUDA = [
         tma.latency | cycles | issue of a load to the arrival of its first bytes at the barrier
         tma.bytes_per_cycle | bytes/cycle | sustained load rate into one SM
         tma.store_latency | cycles | issue of a store to its bulk-group wait returning
-        mbarrier.latency | cycles | last arrive to the waiting warp going on
+        mbarrier.latency | cycles | last arrive to the waiting warp's continuation
         """,
         when="features.tma",
     ),
@@ -147,7 +147,7 @@ _CUDA = [
         Need.KNOWN,
         """
         tensor_memory.columns | columns | tensor memory columns of one SM
-        tensor_memory.lanes | lanes | tensor memory lanes, one 32-bit cell a column
+        tensor_memory.lanes | lanes | tensor memory lanes, one 32-bit cell per column
         tensor_memory.minimum_columns | columns | smallest allocation; sizes are powers of two from here
         """,
         when="features.tcgen05",
@@ -163,7 +163,7 @@ _CUDA = [
         Need.OPTIONAL,
         """
         sm.clock_tensor_peak | MHz | clock at which the vendor states the tensor peak
-        barriers.named_latency | cycles | last arrive at a named barrier to the others going on
+        barriers.named_latency | cycles | last arrive at a named barrier to the others' continuation
         shared.round_trip_latency | cycles | registers to shared memory and back to another warp's registers
         shared.round_trip_cycles_per_kib | cycles | what each KiB adds to that round trip
         fence.proxy_async | cycles | fence.proxy.async.shared::cta behind reads of shared memory; their round trip when left out
@@ -173,16 +173,16 @@ _CUDA = [
         tensor_core.fp64_macs_per_cycle | MACs/cycle | dense fp64 multiply-adds of one SM
         """,
     ),
-    # What the simulator fits to measured landscapes (docs/results/ranking.md); without them it uses vendor numbers alone.
+    # Numbers that were fitted to measured landscapes (docs/results/ranking.md); without them it uses vendor numbers alone.
     *_rows(
         Need.OPTIONAL,
         """
         model.load_latency | cycles | issue of a bulk load to its first bytes, with all SMs loading
         model.fill_bytes_per_cycle | bytes/cycle | loads and stores of one SM through L2, with all SMs drawing
-        model.copy_bytes_per_cycle | bytes/cycle | what the threads of one SM copy by themselves
+        model.copy_bytes_per_cycle | bytes/cycle | what the threads of one SM copy themselves
         model.gemm_overhead | cycles | issue and drain of one blocking matrix product
         model.serial_latency | cycles | wait of each matrix instruction once the compiler serialised them
-        model.spill_cycles | cycles | one spilled register of a warpgroup, store and reload, a matrix product
+        model.spill_cycles | cycles | one spilled register of a warpgroup, store and reload, per matrix product
         model.alu_ratio | ratio | share of the fp32 rate that mixed arithmetic reaches
         model.stream_ratio | ratio | share of ALU and SFU that one warpgroup alone keeps busy
         model.arrive_cycles | cycles | shared memory, for one thread's arrival at an mbarrier
@@ -193,8 +193,8 @@ _CUDA = [
         model.power_static | ratio | share of the power limit drawn by an idle device at the boost clock
         model.power_tensor | ratio | share drawn by busy tensor cores at the boost clock
         model.power_shared | ratio | share drawn by busy shared memory at the boost clock
-        model.base_registers | registers | registers of a thread beside its live fragments
-        model.copy_registers | registers | registers more when the same threads copy tiles
+        model.base_registers | registers | registers of a thread in addition to its live fragments
+        model.copy_registers | registers | additional registers if the same threads copy tiles
         """,
     ),
 ]
@@ -206,7 +206,7 @@ _ASCEND = [
         cores.cube | count | cube cores (AIC) of the device, or of the die
         cores.vector | count | vector cores (AIV) of the device, or of the die
         ub.bytes | bytes | unified buffer of one vector core
-        ub.bytes_with_simt | bytes | the same when the kernel holds a SIMT vector function
+        ub.bytes_with_simt | bytes | the same if the kernel has a SIMT vector function
         ub.reserved | bytes | bytes of it that a kernel may not use
         ub.alignment | bytes | start alignment of a buffer in the unified buffer
         l1.bytes | bytes | L1 buffer of one cube core
@@ -279,7 +279,7 @@ _BY_FAMILY = {TargetFamily.CUDA: tuple(_CUDA), TargetFamily.ASCEND: tuple(_ASCEN
 
 
 def entries(family: TargetFamily) -> tuple[Entry, ...]:
-    """All permitted numbers of a family, in reading order."""
+    """All permitted numbers of a target family, in reading order."""
     return _BY_FAMILY[family]
 
 
@@ -289,5 +289,5 @@ def _index(family: TargetFamily) -> dict[str, Entry]:
 
 
 def entry_at(family: TargetFamily, path: str) -> Entry | None:
-    """The entry of a path, None when the family has no such number."""
+    """The entry of a path; None if the family has no such number."""
     return _index(family).get(path)

@@ -1,8 +1,9 @@
-"""Lower bounds of the interval, computed before any search and named by what gives them.
+"""Lower bounds of the interval, computed before any search and named by their reason.
 
-``resource:<unit>``: one iteration keeps a unit busy that long. ``stream:<role>``: one warpgroup's own program takes that long.
-``ring:<buffer>``: a version's life from refill to release over the most versions that memory can hold. ``recurrence:<a>-><b>``:
-the critical cycle of the event graph, by minimum ratio, when it is none of the others alone. Every bound holds for every
+``resource:<unit>``: one iteration keeps a unit busy this long. ``stream:<role>``: one warpgroup's own program takes this long.
+``ring:<buffer>``: a version's life from refill to release, divided by the most versions that memory can hold.
+``recurrence:<a>-><b>``: the critical cycle of the event graph, by minimum ratio, if it is not one of the others.
+Every bound holds for every
 legal schedule of the problem, so a schedule that meets one is optimal.
 """
 
@@ -21,7 +22,7 @@ from warpwright.solver.warp.timing import Edge, Node, find_cycle, least_interval
 __all__ = ["lower_bounds"]
 
 RELEASES = 1_000_000
-"""Places from here on are releases of channels; a body has fewer items."""
+"""Indices from here on are releases of channels; a body has fewer items."""
 
 
 def lower_bounds(problem: WarpProblem, consumer_warpgroups: int | None = None) -> dict[str, tuple[Bound, ...]]:
@@ -29,21 +30,21 @@ def lower_bounds(problem: WarpProblem, consumer_warpgroups: int | None = None) -
 
     Args:
         problem: The closed problem.
-        consumer_warpgroups: Bounds of the schedules of this width only; of every legal width when None.
+        consumer_warpgroups: Bounds of the schedules of this width only; of every legal width if None.
     """
     structure = structure_of(problem)
     widths = legal_widths(problem, structure) if consumer_warpgroups is None else (consumer_warpgroups,)
     found: dict[str, tuple[Bound, ...]] = {}
     for scope in loops_by_weight(problem):
         by_width = [_bounds(problem, structure, scope, groups, found) for groups in widths]
-        # The search may take any legal width, so a bound holds only when it holds for the best of them.
+        # The search may choose any legal width, so a bound must hold for the best of them.
         best = min(by_width, key=lambda bounds: bounds[0].cycles)
         found[scope] = tuple(sorted(best, key=lambda bound: -bound.cycles))
     return found
 
 
 def legal_widths(problem: WarpProblem, structure: Structure) -> tuple[int, ...]:
-    """Consumer widths in warpgroups that the kernel's tiles allow; all of them when none does."""
+    """Consumer widths in warpgroups that the kernel's tiles allow; all widths if there is none."""
     pinned = problem.pins.consumer_warpgroups
     most = max(problem.device.block_threads // WARPGROUP_THREADS, pinned or 1)
     ops = tuple(problem.ops[op_id] for op_id, roles in structure.placement.items() if CONSUMER in roles)
@@ -89,7 +90,7 @@ def _item(structure: Structure, scope: str, node: Node) -> str:
 
 
 class _Graph:
-    """The event graph of a loop at its most generous: most versions each, no merging, no order where stages are free."""
+    """The least constrained event graph of a loop: most versions each, no merging, no order if stages are free."""
 
     def __init__(
         self, problem: WarpProblem, structure: Structure, scope: str, groups: int, inner: dict[str, tuple[Bound, ...]]
@@ -101,13 +102,13 @@ class _Graph:
         }
 
     def stream(self, role: str, item: str) -> int:
-        """Least cycles for which an item holds the stream."""
+        """The least number of cycles for which an item holds the stream."""
         if item in self.problem.scopes:
             return nominal_trips(self.problem.scopes[item]) * self.inner[item][0].cycles
         return stream_cycles(self.structure.ops[item], self.warps[role])
 
     def arrival(self, role: str, item: str) -> int:
-        """Least cycles from an item's start to its result."""
+        """The least number of cycles from an item's start to its result."""
         if item in self.problem.scopes:
             return self.stream(role, item)
         return arrival_cycles(self.structure.ops[item], self.warps[role], self.problem.device.load_latency_percent)
@@ -160,7 +161,7 @@ class _Graph:
 
 
 def _most_versions(problem: WarpProblem, structure: Structure, index: int) -> int:
-    """Most versions of a channel that could be legal: the search's limit, its pin, and memory with one of all others."""
+    """Most legal versions of a channel: bounded by the search's limit, its pin, and memory with one version of all others."""
     channel = structure.channels[index]
     pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer and not channel.encloses]
     most = largest_depth(problem, structure, index)

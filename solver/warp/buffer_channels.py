@@ -18,37 +18,41 @@ __all__ = [
 ]
 
 PROTECTED_MEMORIES = frozenset({Memory.SHARED, Memory.TENSOR})
-"""Memories a pipeline can protect: storage of the whole block (TileLang 0.1.15 wheel, MWS:624-630)."""
+"""Memories that a pipeline can protect: storage of the whole block (TileLang 0.1.15 wheel, MWS:624-630)."""
 PRIVATE_MEMORIES = frozenset({Memory.FRAGMENT, Memory.LOCAL})
 
 
 @dataclass(frozen=True, slots=True)
 class HandOff:
-    """One value's way: the items of a scope (operations or child loops) that fill it and those that use it, in source order."""
+    """One value that is handed over: the items of a scope (operations or child loops) that fill it and those that
+    use it, in source order.
+    """
 
     writes: tuple[str, ...]
     reads: tuple[str, ...]
 
     @property
     def items(self) -> frozenset[str]:
-        """All of its items."""
+        """All its items."""
         return frozenset((*self.writes, *self.reads))
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A buffer that one role fills and another uses, handed over in ``scope``: a span of its pipeline on each side a value."""
+    """A buffer that one role fills and another uses, handed over in ``scope``: one span of its pipeline on each side
+    per value.
+    """
 
     buffer: str
     scope: str
     producer: str
     consumer: str
     hand_offs: tuple[HandOff, ...]
-    """The values of one iteration in source order; several where the buffer is filled again behind its use."""
+    """The values of one iteration in source order; several if the buffer is filled again after its use."""
     carried: str
-    """Why only one version is right (a value lives from one iteration to the next); empty when versions are free."""
+    """Why only one version is correct (a value lives from one iteration to the next); empty if versions are free."""
     encloses: bool = False
-    """Whether the same buffer has a channel in an inner loop: then this one's depth multiplies that one's."""
+    """Whether the same buffer has a channel in an inner loop: then the two depths multiply."""
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -62,7 +66,7 @@ class Channel:
 
     @property
     def name(self) -> str:
-        """The pipeline's name when the buffer has one of its own."""
+        """The pipeline's name if the buffer has its own."""
         where = "root" if self.scope == ROOT else self.scope.lower()
         return f"{self.buffer.lower()}_in_{where}" if self.encloses else self.buffer.lower()
 
@@ -76,13 +80,13 @@ class _Sides:
     consumer: str
     writers: list[Op]
     filling: list[Op]
-    """What the producer does with the buffer."""
+    """The producer's operations on the buffer."""
     using: list[Op]
-    """What the consumer does with it, which may be writing too."""
+    """The consumer's operations on it, possibly writes, too."""
 
     @property
     def pairs(self) -> list[tuple[Op, Op]]:
-        """Operations of the one and of the other role of which at least one writes: what the buffer hands over."""
+        """Pairs of operations of the two roles of which at least one writes: what the buffer hands over."""
         return [
             (fill, use) for fill in self.filling for use in self.using if fill in self.writers or use in self.writers
         ]
@@ -93,7 +97,7 @@ def channels_of(
 ) -> tuple[Channel, ...] | Conflict:
     """The channels of a buffer that two roles touch, outermost first, or why it cannot have them.
 
-    Empty where it stays in one role; two where the consumer uses the buffer inside a loop and, after it, the last value again:
+    Empty if it stays in one role; two if the consumer uses the buffer inside a loop and, after it, the last value again:
     nested pipelines, whose depths multiply (TileLang 0.1.15 wheel, MWS:1006-1058, 1529-1571).
     """
     sides = _sides_of(problem, buffer, placement)
@@ -113,7 +117,7 @@ def channels_of(
 def _sides_of(
     problem: WarpProblem, buffer: Buffer, placement: Mapping[str, tuple[str, ...]]
 ) -> _Sides | Conflict | None:
-    """Producer and consumer of a buffer; None where it does not change hands, a conflict where no two roles can share it."""
+    """Producer and consumer of a buffer; None if it does not change hands, a conflict if no two roles can share it."""
     touching = [op for op in problem.graph.ops if buffer.name in {a.buffer for a in (*op.reads, *op.writes)}]
     writers = [op for op in touching if buffer.name in {a.buffer for a in op.writes}]
     roles = {role for op in touching for role in placement[op.id]}
@@ -144,12 +148,15 @@ def _scopes_of(problem: WarpProblem, sides: _Sides) -> list[str]:
 
 
 def _completion_unseen(sides: _Sides) -> Conflict | None:
-    """Why the consumer cannot do part of the filling: an operation that it only starts, which no barrier of its own waits for."""
+    """Why the consumer cannot do part of the filling: an operation that it only starts and that no barrier of its
+    role waits for.
+    """
     unseen = next((op for op in sides.using if _ends_unseen(op, sides.buffer)), None)
     if unseen is None:
         return None
     message = (
-        f"{unseen.id} fills {sides.buffer} in the {sides.consumer} role, which only uses it; no barrier sees it end"
+        f"{unseen.id} fills {sides.buffer} in the {sides.consumer} role, which only uses it; "
+        "no barrier waits for its completion"
     )
     return Conflict("hand_offs", message, f"place {unseen.id} in the {sides.producer} role", sides.buffer)
 
@@ -170,15 +177,15 @@ def _value_of_an_earlier_iteration(problem: WarpProblem, sides: _Sides, scopes: 
 
 
 def _several_scopes(problem: WarpProblem, sides: _Sides, scopes: Sequence[str]) -> Conflict | None:
-    """Why one buffer cannot change hands in these scopes; None for one scope, and for two that nest."""
+    """Why one buffer cannot change hands in these scopes; None for one scope, and for two nested ones."""
     if len(scopes) < 2 or _can_nest(problem, scopes, sides):
         return None
     message = f"{sides.buffer} changes hands in {_list(scopes)}; its pipeline can be in one scope only"
-    return Conflict("hand_offs", message, "use one buffer a loop", sides.buffer)
+    return Conflict("hand_offs", message, "use one buffer per loop", sides.buffer)
 
 
 def _channels(problem: WarpProblem, sides: _Sides, scopes: Sequence[str]) -> tuple[Channel, ...] | Conflict:
-    """A channel for each scope; a conflict where a value is used before its producer's work on it has ended."""
+    """A channel for each scope; a conflict if a value is used before its producer's work on it has ended."""
     again = next((pair for pair in sides.pairs if not problem.source.comes_first(*pair)), None)
     made = tuple(
         _channel(problem, sides, scope, scopes[level + 1 : level + 2], in_turns=again is not None)
@@ -188,7 +195,7 @@ def _channels(problem: WarpProblem, sides: _Sides, scopes: Sequence[str]) -> tup
         return made
     message = (
         f"{again[1].id} uses {sides.buffer} before {again[0].id} touches it in the same iteration; "
-        "a pipeline hands over a value after all of its producer's work, and each value to a use"
+        "a pipeline hands over a value after all of its producer's work, and each value once"
     )
     return Conflict("hand_offs", message, "use one buffer for each value", sides.buffer)
 
@@ -199,7 +206,7 @@ def hand_offs(
     """The values that a buffer hands over in one iteration, by items of the scope in source ``order``.
 
     ``fills`` and ``uses`` are the items in which producer and consumer touch it. ``in_turns``: what the producer does after a
-    use begins the next value; else all is one value.
+    use begins the next value; otherwise everything is one value.
     """
     turns: list[tuple[list[str], list[str]]] = [([], [])]
     for item in order:
@@ -213,7 +220,7 @@ def hand_offs(
 
 
 def together(channels: Sequence[Channel]) -> tuple[HandOff, ...]:
-    """The hand-offs of a pipeline that protects these channels' buffers: the first value of each together, and so on."""
+    """The hand-offs of a pipeline that protects these channels' buffers: the first values of all together, and so on."""
     made = []
     for values in zip(*(channel.hand_offs for channel in channels), strict=True):
         writes = dict.fromkeys(item for value in values for item in value.writes)
@@ -223,18 +230,20 @@ def together(channels: Sequence[Channel]) -> tuple[HandOff, ...]:
 
 
 def _in_turns(values: tuple[HandOff, ...]) -> bool:
-    """Whether producer and consumer take turns, item by item, with work for both in every value."""
+    """Whether producer and consumer alternate, item by item, and both work on every value."""
     return len(values) > 1 and all(v.writes and v.reads and not set(v.writes) & set(v.reads) for v in values)
 
 
 def _ends_unseen(op: Op, buffer: str) -> bool:
-    """Whether an operation only starts to fill a buffer, so that a barrier of its own role's must see its end (MWS:1309-1341)."""
+    """Whether an operation only starts to fill a buffer, so that a barrier of its own role must wait for its
+    completion (MWS:1309-1341).
+    """
     reads, writes = ({access.buffer for access in accesses} for accesses in (op.reads, op.writes))
     return op.issue is not Issue.BLOCKING and buffer in writes and buffer not in reads
 
 
 def _channel(problem: WarpProblem, sides: _Sides, scope: str, inner: Sequence[str], *, in_turns: bool) -> Channel:
-    """The channel of one scope; uses inside the scope of an inner channel are that one's."""
+    """The channel of one scope; uses inside the scope of an inner channel belong to that one."""
     here = [op for op in sides.using if not any(x in problem.source.path_to(op.scope) for x in inner)]
     writes = {problem.source.item_in(scope, op) for op in sides.filling if scope in problem.source.path_to(op.scope)}
     reads = {problem.source.item_in(scope, op) for op in here if scope in problem.source.path_to(op.scope)}
@@ -253,8 +262,8 @@ def _channel(problem: WarpProblem, sides: _Sides, scope: str, inner: Sequence[st
 def _can_nest(problem: WarpProblem, scopes: Sequence[str], sides: _Sides) -> bool:
     """Whether two pipelines, one in a loop of the other's scope, hand the buffer over.
 
-    All work of the producer is in the inner loop, which runs at least once, and the consumer only reads: outside of the loop
-    it sees the version that was completed last. Siblings never can.
+    All work of the producer is in the inner loop, which runs at least once, and the consumer only reads: outside the loop
+    it sees the version that was completed last. Sibling loops cannot nest.
     """
     if len(scopes) != 2 or scopes[0] not in problem.source.path_to(scopes[1]):
         return False
@@ -265,7 +274,7 @@ def _can_nest(problem: WarpProblem, scopes: Sequence[str], sides: _Sides) -> boo
 
 
 def _reads_older_value(problem: WarpProblem, scope: str, op: Op, sides: _Sides) -> bool:
-    """Whether the operation stands before every write of the buffer in this scope, so that its value is an older one."""
+    """Whether the operation is before every write of the buffer in this scope, so that it reads an older value."""
     if problem.scopes[scope].kind is ScopeKind.ROOT:
         return False
     order = [other.id for other in problem.source.below(scope)]

@@ -1,4 +1,4 @@
-"""From an assignment of variables to the schedule it stands for."""
+"""From an assignment of variables to its schedule."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ __all__ = ["decode"]
 def decode(enc: Encoding, values: Sequence[int]) -> WarpSchedule:
     """The schedule of an assignment.
 
-    An acquire stands right before the first item that fills the pipeline's buffers, a commit right after the last one, a
+    An acquire is right before the first item that fills the pipeline's buffers, a commit right after the last one, a
     wait and a release likewise around the items that use them; one pair for each value of an iteration. Fences between the
     proxies stand right before the releases that need them.
     """
@@ -57,7 +57,7 @@ def decode(enc: Encoding, values: Sequence[int]) -> WarpSchedule:
 
 
 def truth(literal: Literal, values: Sequence[int]) -> bool:
-    """Value of a literal under an assignment."""
+    """The value of a literal under an assignment."""
     return bool(values[literal.var.index]) == literal.positive
 
 

@@ -1,7 +1,7 @@
-"""The variables of one warp problem and what they mean; families write their rules over them.
+"""The variables of one warp problem and their meaning; families write their rules over them.
 
 A start time is that of iteration 0 of the item's scope, in cycles; iteration i starts ``i * interval`` later. The interval
-is a variable. Where it is multiplied (by a depth, by a stage), one guarded linear constraint stands for each value.
+is a variable. If it is multiplied (by a depth, by a stage), there is one guarded linear constraint for each value.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from warpwright.solver.warp.structure import Structure, release_is_fenced, struc
 __all__ = ["Encoding", "Key", "declare", "default_warps", "largest_depth", "legal_stages"]
 
 LARGEST_STAGE = 1
-"""Stage offset that software pipelining may use on its own inside one role's body; a pin may go beyond."""
+"""Largest stage offset that the search may use inside one role's body; a pin may be larger."""
 
 Key = tuple[str, str, str]
 """Scope, role and item: one entry of one role's body."""
@@ -51,7 +51,7 @@ class Encoding:
     """Versions of a buffer that changes hands: its depth, or the product of the depths of nested pipelines."""
     merged: dict[tuple[int, int], Literal] = field(default_factory=dict)
     apart: list[tuple[int, int]] = field(default_factory=list)
-    """Channels between the same roles in the same scope, with as many values, that no pipeline can hand over together."""
+    """Channels between the same roles in the same scope, with equally many values, that no pipeline can hand over together."""
     leads: list[Literal] = field(default_factory=list)
     """Whether a channel is the first one of its pipeline."""
     interval: dict[str, Var] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Encoding:
     before: dict[tuple[str, str, str, str], Literal] = field(default_factory=dict)
     """Scope, role and two items in source order: whether the first one also runs first in its role's body."""
     full: dict[tuple[int, int], Var] = field(default_factory=dict)
-    """When a value is there, by channel of a loop and hand-off of an iteration."""
+    """When a value is available, by channel of a loop and hand-off of an iteration."""
     release: dict[tuple[int, int], Var] = field(default_factory=dict)
 
     def stream(self, role: str, item: str) -> Expr:
@@ -109,10 +109,10 @@ class Encoding:
 
 
 def default_warps(problem: WarpProblem, structure: Structure, role: str) -> int:
-    """Warps that a role other than the consumer takes when no pin says otherwise.
+    """Warps of a role other than the consumer if no pin decides.
 
     One elected lane issues TMA and tcgen05 instructions, so one warp is enough, and thread-local scalars (the place of a
-    persistent block's scheduler) are every thread's own; copies whose data passes through the threads need a whole warpgroup.
+    persistent block's scheduler) exist in every thread; copies whose data passes through the threads need a whole warpgroup.
     """
     mine = [structure.ops[op_id] for op_id, roles in structure.placement.items() if role in roles]
     if any(op.gemm is not None and op.gemm.c_memory is Memory.TENSOR for op in mine):
@@ -121,7 +121,7 @@ def default_warps(problem: WarpProblem, structure: Structure, role: str) -> int:
 
 
 def largest_depth(problem: WarpProblem, structure: Structure, index: int) -> int:
-    """Most versions the search offers for a channel: never more than there are values, and what a pin asks for."""
+    """Most versions that the search offers for a channel: not more than there are values, but at least the pinned number."""
     channel = structure.channels[index]
     pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer and not channel.encloses]
     iterations: int | None = 1
@@ -137,7 +137,7 @@ def largest_depth(problem: WarpProblem, structure: Structure, index: int) -> int
 def legal_stages(problem: WarpProblem, structure: Structure, scope: Scope, role: str) -> int:
     """Largest stage that the search offers in a role's body; 0 leaves the body in source order.
 
-    Offsets can pay only where a role leaves something in flight, so without an asynchronous product (or a pin) every
+    Offsets only help if a role leaves something in flight, so without an asynchronous product (or a pin) every
     stage is 0: with blocking products only, no order of the same stream is shorter than another.
     """
     items = structure.body(scope.id, role)
@@ -152,7 +152,7 @@ def legal_stages(problem: WarpProblem, structure: Structure, scope: Scope, role:
 
 
 def declare(problem: WarpProblem, at_least: Mapping[str, int] | None = None) -> Encoding:
-    """Creates the variables of a problem with their definitions; the families' rules are not in it yet.
+    """Creates the variables of a problem with their definitions, without the families' rules.
 
     Args:
         problem: The closed problem.
@@ -257,7 +257,9 @@ def _versions(enc: Encoding, buffer: str) -> dict[int, Literal]:
 
 
 def _can_share(problem: WarpProblem, structure: Structure, one: Channel, other: Channel) -> bool:
-    """Whether one pipeline can hand over the values of two channels with as many each, the first ones together and so on."""
+    """Whether one pipeline can hand over the values of two channels with equally many values, the first ones
+    together and so on.
+    """
     values = together((one, other))
     if any(_loop_between(problem, structure, one, value) for value in values):
         return False
@@ -270,9 +272,9 @@ def _can_share(problem: WarpProblem, structure: Structure, one: Channel, other: 
 
 
 def _loop_between(problem: WarpProblem, structure: Structure, channel: Channel, value: HandOff) -> bool:
-    """Whether a loop that both roles of a channel enter stands after a use and before a fill of a common value.
+    """Whether a loop that both roles of a channel enter is after a use and before a fill of a common value.
 
-    Merged, the consumer would wait for the common commit before the loop, and the producer would come to it after the loop,
+    If merged, the consumer would wait for the common commit before the loop, and the producer would reach it only after the loop,
     in which it waits for the consumer.
     """
     items = problem.scopes[channel.scope].items
@@ -317,7 +319,7 @@ def _declare_times(enc: Encoding, scope: Scope, least: int) -> None:
 
 
 def longest_iteration(problem: WarpProblem, structure: Structure, scope: Scope) -> int:
-    """Cycles of one iteration with nothing overlapped at all: an interval that every legal schedule can reach."""
+    """Cycles of one iteration without any overlap: every legal schedule has at most this interval."""
     fenced = [c for c in structure.channels if c.scope == scope.id and release_is_fenced(problem, c)]
     total = 8 * problem.device.barrier_latency_cycles
     total += sum(len(channel.hand_offs) for channel in fenced) * problem.device.proxy_fence_cycles

@@ -1,6 +1,6 @@
-"""Simple schedules that need no search: one version of everything, every buffer its own pipeline, usual registers.
+"""Simple schedules that need no search: one version of everything, every buffer in its own pipeline, usual registers.
 
-They are what an "infeasible" is held against. A solver bug that hides all schedules cannot hide these: they are built from
+They cross-check an "infeasible". A solver bug that hides all schedules cannot hide these: they are built from
 the placement alone and judged by the verifier alone.
 """
 
@@ -28,7 +28,7 @@ from warpwright.solver.warp.structure import Structure, structure_of
 __all__ = ["baselines", "simple_schedule"]
 
 REGISTER_PAIRS = ((24, 240), (24, 160), (40, 232), (0, 0))
-"""Budgets of helpers and consumer that libraries use for one, two and three consumer warpgroups."""
+"""Register budgets of helper roles and consumer that libraries use for one, two and three consumer warpgroups."""
 
 
 Protected = tuple[Pipeline, tuple[int, ...]]
@@ -50,7 +50,7 @@ def baselines(problem: WarpProblem) -> Iterator[WarpSchedule]:
 
 
 def _depth(channel: Channel, pinned: Mapping[str, int]) -> int:
-    """A pin fixes the versions of the innermost pipeline; one that encloses it keeps one."""
+    """A pin fixes the versions of the innermost pipeline; an enclosing one has one."""
     return 1 if channel.encloses else pinned.get(channel.buffer, 1)
 
 
@@ -59,7 +59,7 @@ def simple_schedule(
 ) -> WarpSchedule:
     """A schedule in source order with these pipelines, this many consumer warpgroups and these budgets.
 
-    Nothing says that it is legal; the verifier does.
+    It may be illegal; the verifier decides.
     """
     structure = structure_of(problem)
     roles, ahead = [], 0

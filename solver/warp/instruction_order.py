@@ -1,7 +1,7 @@
 """Which items of one role's body must keep their order, and why.
 
-Dependences inside one role's stream come from the graph. Those through a buffer that a pipeline of this very scope protects
-hold inside an iteration only: across iterations its versions are handed over by the pipeline. Waits order what is in flight.
+Dependences inside one role's stream come from the graph. Those through a buffer that a pipeline of the same scope protects
+hold only inside an iteration: across iterations the pipeline hands over its versions. Waits order operations in flight.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class Ordering:
 
 
 class Placed(Protocol):
-    """What the rules need to know of a placement, solved or finished."""
+    """What the rules need to know about a placement, during or after the search."""
 
     @property
     def placement(self) -> Mapping[str, tuple[str, ...]]:
@@ -88,10 +88,10 @@ def _in_flight(problem: WarpProblem, item: str) -> Op | None:
 
 
 def wait_behind(ops: Mapping[str, Op], items: Sequence[str], item: str) -> str | None:
-    """The first wait behind an item in a role's body after which a product started there is surely done.
+    """The first wait after an item in a role's body that guarantees the end of a product started there.
 
-    A wait that leaves ``pending`` products in flight ends all but the youngest: so many others must have been started
-    since. What a guard or an inner loop may skip counts neither as a wait nor as started.
+    A wait that leaves ``pending`` products in flight ends all but the youngest: that many others must have been started
+    since. Operations that a guard or an inner loop may skip count neither as waits nor as started.
     """
     younger = 0
     for other in items[items.index(item) + 1 :]:
@@ -105,7 +105,9 @@ def wait_behind(ops: Mapping[str, Op], items: Sequence[str], item: str) -> str |
 
 
 def free_after(ops: Mapping[str, Op], items: Sequence[str], touching: Sequence[str]) -> str:
-    """The item of a role's body after which buffers are free: the last that touches them, or the wait of a product in flight."""
+    """The item of a role's body after which buffers are free: the last one that touches them, or the wait for a
+    product in flight.
+    """
     waits = [wait_behind(ops, items, item) for item in touching if item in ops and ops[item].left_in_flight]
     return max((*touching, *(wait for wait in waits if wait is not None)), key=items.index)
 
@@ -129,7 +131,7 @@ def _scalars_used(problem: WarpProblem, item: str) -> tuple[str, ...]:
 
 
 def _waits(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:
-    """An asynchronous product comes before its wait, and users of its result after it; waits that count keep what they count."""
+    """An asynchronous product comes before its wait, and users of its result after it; what a wait counts keeps its order."""
     found = []
     for item in items:
         op, wait = _in_flight(problem, item), wait_behind(problem.ops, items, item)
@@ -138,8 +140,8 @@ def _waits(problem: WarpProblem, items: tuple[str, ...]) -> list[Ordering]:
         found.append(Ordering(item, wait, 0, "its wait", waits_for_result=True))
         for younger in items[items.index(item) + 1 : items.index(wait)] if problem.ops[wait].pending else ():
             if _in_flight(problem, younger) is not None:
-                found.append(Ordering(item, younger, 0, f"{wait} counts what was started last"))
-                found.append(Ordering(younger, wait, 0, f"{wait} counts what was started last"))
+                found.append(Ordering(item, younger, 0, f"{wait} counts the most recently started products"))
+                found.append(Ordering(younger, wait, 0, f"{wait} counts the most recently started products"))
         results = {access.buffer for access in op.writes}
         for user in items[items.index(wait) + 1 :]:
             other = problem.ops.get(user)

@@ -1,6 +1,6 @@
-"""What a better schedule is, level by level: interval, on-chip bytes, length, synchronisations, then one fixed taste.
+"""Which schedule is better, level by level: interval, on-chip bytes, length, synchronisations, then fixed preferences.
 
-The last levels do not judge speed. They make the answer unique and sensible: registers as experts split them (the least a
+The last levels do not judge speed. They make the answer unique and sensible: registers as experts split them (the least that a
 loader may have, the most that helps a consumer), the kernel's own width, source order, earlier buffers deeper.
 """
 
@@ -13,7 +13,7 @@ from warpwright.solver.warp.problem import CONSUMER
 __all__ = ["objectives"]
 
 USEFUL_REGISTERS = 240
-"""Budget beyond which nothing was seen to gain: ptxas gives a thread 255 at most, and libraries stop at 240."""
+"""Budget above which no gain was seen: ptxas gives a thread at most 255, and libraries stop at 240."""
 SYNCHRONISATIONS_A_PIPELINE = 4
 
 
@@ -22,7 +22,7 @@ def objectives(enc: Encoding) -> list[Expr]:
     levels: list[Expr] = []
     own = enc.width.get(enc.problem.graph.threads // WARPGROUP_THREADS)
     if own is not None and enc.problem.pins.consumer_warpgroups is None:
-        # The kernel's thread count is its author's choice: it stays wherever it has a legal schedule.
+        # The kernel's thread count is its author's choice: it stays if it has a legal schedule.
         levels.append(linear((-1, own.var), constant=1))
     levels += [linear((1, enc.interval[scope.id])) for scope in enc.loops]
     levels.append(on_chip(enc))
@@ -36,14 +36,16 @@ def objectives(enc: Encoding) -> list[Expr]:
 
 
 def _registers(enc: Encoding) -> Expr:
-    """Budgets where they can be had; small ones beside the consumer, and the consumer near what is useful."""
+    """Budgets where possible; small ones for other roles, and the consumer's near the useful maximum."""
     model, most = enc.model, max(v.hi for v in enc.registers.values())
     total = linear((1_000_000, enc.no_reallocation.var))
     for role, budget in enc.registers.items():
         if role != CONSUMER:
             total += (most + 1) * budget
             continue
-        away = model.integer("consumer registers away from the useful", 0, max(most, USEFUL_REGISTERS))
+        away = model.integer(
+            "distance of the consumer registers from the useful maximum", 0, max(most, USEFUL_REGISTERS)
+        )
         model.at_least(away + budget, USEFUL_REGISTERS)
         model.at_least(away - budget, -USEFUL_REGISTERS)
         total += away
@@ -51,7 +53,7 @@ def _registers(enc: Encoding) -> Expr:
 
 
 def _taste(enc: Encoding) -> Expr:
-    """Widths near the kernel's own, no reordering, no late stages, low warps, earlier buffers deeper and merged."""
+    """Preferences: widths near the kernel's own, no reordering, no late stages, low warps, earlier buffers deeper and merged."""
     own = enc.problem.graph.threads // WARPGROUP_THREADS
     total = linear(*((1000 * abs(groups - own), literal.var) for groups, literal in enc.width.items()))
     total -= linear(*((100 + n, literal.var) for n, literal in enumerate(enc.before.values(), 1)))

@@ -1,7 +1,7 @@
-"""Loads whose buffer no pipeline can hand over stay with the role that uses it, and run there as plain copies.
+"""Loads whose buffer no pipeline can hand over stay in the role that uses it, and run there as plain copies.
 
-A pipeline is in one scope, between two roles, and hands over the value of the same iteration. Where a kernel asks for more
-(one buffer filled in two loops, a ring turned by hand, a refill after the use), its load cannot go to a role of its own. It
+A pipeline is in one scope, between two roles, and hands over the value of the same iteration. If a kernel needs more
+(one buffer filled in two loops, a manual ring, a refill after the use), its load cannot go to a role of its own. It
 need not: outside every pipeline TileLang copies through the registers of all of the role's threads and synchronises them, as
 for any other buffer of one role. Seen in the CUDA text of TileLang 0.1.15: a bulk copy becomes 16-byte loads and stores with
 ``__sync_thread_partial``, a ``cp.async`` copy is followed by its commit and wait.
@@ -21,7 +21,7 @@ __all__ = ["loads_that_stay"]
 def loads_that_stay(
     problem: WarpProblem, placement: Mapping[str, tuple[str, ...]], conflicts: list[Conflict]
 ) -> dict[str, str]:
-    """Loads behind these conflicts with the role that they go to instead. Pinned loads stay where the user put them."""
+    """The loads that cause these conflicts, with the role that they go to instead. Pinned loads stay where the user put them."""
     pinned = {pin.op for pin in problem.pins.placements}
     movable = [
         op for op in problem.graph.ops if op.kind in LOADS and placement[op.id] == (LOAD,) and op.id not in pinned

@@ -21,7 +21,7 @@ from warpwright.solver.domain.source_order import SourceOrder
 __all__ = ["CONSTRAINT_SET", "CONSUMER", "LOAD", "MMA", "ROLES", "STORE", "WarpProblem", "close_problem"]
 
 CONSTRAINT_SET = "cuda-warp/5"
-"""Version of the whole set of families. It changes whenever a family accepts or refuses another schedule than before."""
+"""Version of the whole set of families. It changes whenever a family accepts or refuses a schedule differently than before."""
 
 CONSUMER, LOAD, MMA, STORE = "consumer", "load", "mma", "store"
 ROLES = (CONSUMER, LOAD, MMA, STORE)
@@ -72,14 +72,14 @@ class WarpProblem:
         """The problem of :meth:`to_json`.
 
         Raises:
-            DocumentError: the text is not such a problem, or of another constraint set.
+            DocumentError: the text is not such a problem, or has another constraint set.
         """
         try:
             problem = _ADAPTER.validate_json(text)
         except ValueError as error:
             raise DocumentError(f"not a warp problem: {error}", place="/") from error
         if problem.constraint_set != CONSTRAINT_SET:
-            message = f"constraint set {problem.constraint_set!r}, this is {CONSTRAINT_SET!r}"
+            message = f"constraint set {problem.constraint_set!r}, but this version has {CONSTRAINT_SET!r}"
             raise DocumentError(message, code="document-schema", place="/constraint_set")
         return problem
 
@@ -95,7 +95,7 @@ def close_problem(graph: KernelGraph, profile: HardwareProfile, pins: Pins | Non
     """Closes a kernel, a device and the pins of graph and request into one problem.
 
     Raises:
-        NotApplicable: the kernel or the profile is not of the CUDA family.
+        NotApplicable: the kernel or the profile is not a CUDA one.
         PinError: a pin names nothing in this kernel, or two single-valued pins contradict each other.
         ProfileError: the profile lacks a number that every schedule depends on.
     """
@@ -113,10 +113,10 @@ def close_problem(graph: KernelGraph, profile: HardwareProfile, pins: Pins | Non
 
 
 def merge_pins(first: Pins, second: Pins) -> Pins:
-    """Both sets of pins. Contradicting entries stay side by side: the solver names both.
+    """Both sets of pins. Contradicting entries both stay: the solver names them.
 
     Raises:
-        PinError: a pin that can hold one value only is fixed to two.
+        PinError: a pin that can have only one value is fixed to two.
     """
     merged: dict[str, object] = {}
     for name in (f.name for f in fields(Pins)):
@@ -140,13 +140,15 @@ def check_pins(graph: KernelGraph, pins: Pins) -> None:
     buffers = {buffer.name for buffer in graph.buffers}
     for op in (*(p.op for p in pins.placements), *(p.op for p in pins.stages)):
         if op not in ops:
-            raise PinError(f"no operation {op!r} to pin", code="pin-unknown-op", place=op)
+            raise PinError(f"there is no operation {op!r} to pin", code="pin-unknown-op", place=op)
     for buffer in (*(p.buffer for p in pins.depths), *(b for p in pins.pipelines for b in p.buffers)):
         if buffer not in buffers:
-            raise PinError(f"no buffer {buffer!r} to pin", code="pin-unknown-buffer", place=buffer)
+            raise PinError(f"there is no buffer {buffer!r} to pin", code="pin-unknown-buffer", place=buffer)
     for role in (*(p.role for p in pins.placements), *(p.role for p in pins.roles)):
         if role not in ROLES:
-            raise PinError(f"no role {role!r}; there are {', '.join(ROLES)}", code="pin-unknown-role", place=role)
+            raise PinError(
+                f"there is no role {role!r}; choose one of {', '.join(ROLES)}", code="pin-unknown-role", place=role
+            )
     if pins.buffers or pins.unlimited_memories:
         raise PinError("buffer version pins are for Ascend kernels", code="pin-not-for-cuda", place="buffers")
 

@@ -45,7 +45,7 @@ def program_of(problem: WarpProblem, structure: Structure, role: str) -> list[Op
 
 
 def least_budgets(problem: WarpProblem) -> tuple[tuple[str, int, int], ...]:
-    """Role, warpgroups and the least budget that each role can have at the kernel's own width, pins kept."""
+    """Role, warpgroups and the smallest budget that each role can have at the kernel's own width, with the pins."""
     structure, device = structure_of(problem), problem.device
     groups = problem.pins.consumer_warpgroups or max(1, problem.graph.threads // WARPGROUP_THREADS)
     found = []

@@ -1,4 +1,4 @@
-"""Which role runs what: the rule, the user's pins over it, and statements that follow their users."""
+"""Which role runs what: the rule, the user's pins that override it, and statements that follow their users."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,14 +28,14 @@ def _rule(problem: WarpProblem, op: Op, staying: Mapping[str, str]) -> str | Non
 
 
 def leaves_the_store_open(problem: WarpProblem) -> bool:
-    """Whether a role of its own for stores is the search's choice: no pin says, and a loop would get shorter by it."""
+    """Whether the search may choose a separate role for stores: no pin decides, and a loop would become shorter."""
     stores = [op for op in problem.graph.ops if op.kind is OpKind.TMA_STORE and op.scope != ROOT]
     placed = {pin.op for pin in problem.pins.placements}
     return problem.pins.store_role is None and any(op.id not in placed for op in stores)
 
 
 def place(problem: WarpProblem, staying: Mapping[str, str]) -> tuple[dict[str, tuple[str, ...]], list[Conflict]]:
-    """Roles of every operation, and what contradicts itself in them.
+    """The roles of every operation, and the contradictions in them.
 
     ``staying`` gives the role of loads that cannot go to the load role (:mod:`warpwright.solver.warp.plain_copies`).
     Followers go where their
@@ -89,7 +89,7 @@ def private_results(problem: WarpProblem, op: Op) -> set[str]:
 def private_needs(problem: WarpProblem, op: Op) -> set[str]:
     """Private buffers that an operation touches and, with a ``$`` in front, the scalars that it uses.
 
-    Its role enters the loops around it, so what decides over these is needed as well.
+    Its role enters the loops around it, so what controls these is needed as well.
     """
     touched = {a.buffer for a in (*op.reads, *op.writes)}
     names = {name for name in touched if problem.graph.buffer(name).memory in PRIVATE_MEMORIES}
@@ -97,7 +97,7 @@ def private_needs(problem: WarpProblem, op: Op) -> set[str]:
 
 
 def control_needs(problem: WarpProblem, scope: str) -> set[str]:
-    """Private buffers and, with a ``$`` in front, scalars that decide over this scope and those around it."""
+    """Private buffers and, with a ``$`` in front, scalars that control this scope and those around it."""
     names: set[str] = set()
     for around in problem.source.path_to(scope):
         names |= {
@@ -114,7 +114,7 @@ def _follow(
     producers: Mapping[str, list[Op]],
     fixed: set[str],
 ) -> None:
-    """Gives every operation that is not fixed the roles of those that need its results, directly or through others."""
+    """Gives every operation that is not fixed the roles of those that need its results, directly or indirectly."""
     changed = True
     while changed:
         changed = False

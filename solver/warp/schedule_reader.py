@@ -1,7 +1,7 @@
-"""A finished schedule read against its kernel: who runs what, where, at which stage, inside which spans.
+"""A finished schedule, read together with its kernel: which role runs what, where, at which stage, inside which spans.
 
-Every family's ``check`` works on a :class:`Reading`. Reading never fails: what does not resolve is left out, and the
-placement and pipeline families say what it was.
+Every family's ``check`` works on a :class:`Reading`. Reading never fails: unresolved names are left out, and the
+placement and pipeline families report them.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """An open-to-close stretch of one pipeline in one role's body; ``close`` is the list's end when nothing closes it."""
+    """An open-to-close stretch of one pipeline in one role's body; ``close`` is the list's end if nothing closes it."""
 
     pipeline: str
     producing: bool
@@ -70,7 +70,7 @@ class Reading:
 
     @cached_property
     def scope_of(self) -> dict[str, str]:
-        """The scope that holds a pipeline's synchronisations (the first one, where a wrong schedule has several)."""
+        """The scope with a pipeline's synchronisations (the first one if a wrong schedule has several)."""
         found: dict[str, str] = {}
         for (scope, _), body in self.bodies.items():
             for instruction in body:
@@ -198,7 +198,7 @@ class Reading:
         return any(fences_release(buffer, fills, uses, wgmma=wgmma) for buffer in self.buffers_of(pipeline))
 
     def buffers_of(self, pipeline: str) -> tuple[str, ...]:
-        """Buffers of a pipeline, none when it is unknown."""
+        """Buffers of a pipeline; none if it is unknown."""
         return self.pipelines[pipeline].buffers if pipeline in self.pipelines else ()
 
     def order(self, role: str) -> list[Op]:
@@ -206,7 +206,7 @@ class Reading:
         return [self.ops[item] for item in self.items(role) if item in self.ops]
 
     def items(self, role: str, scope: str = ROOT) -> list[str]:
-        """Every operation a role runs and every loop it enters, in emission order; a loop stands before what is in it."""
+        """Every operation a role runs and every loop it enters, in emission order; a loop comes before its content."""
         ordered: list[str] = []
         for instruction in self.bodies.get((scope, role), ()):
             if not isinstance(instruction, OpRef):

@@ -1,4 +1,4 @@
-"""Solve: problem in, verdict out. Nothing leaves without the verifier's word, and "infeasible" is doubted before it is said."""
+"""Solve: problem in, verdict out. Every answer is verified, and "infeasible" is cross-checked before it is returned."""
 
 import logging
 import math
@@ -66,13 +66,14 @@ def solve(
 ) -> Verdict:
     """The best schedule of a problem under the objective's levels, with its certificate.
 
-    Where no pin says who stores and a loop has stores in it, both placements are solved and the better one is the answer.
+    If no pin decides who stores and a loop contains stores, both placements are solved and the better one is the answer.
 
     Args:
         problem: A closed problem.
         engine: Name of an engine of :mod:`warpwright.solver.engines`.
         budget: Deterministic work first, wall clock as the backstop.
-        progress: Gets ever better verified schedules while the search runs, from a thread of its own and as fast as it takes
+        progress: Gets better and better verified schedules while the search runs, from a thread of its own and as
+        fast as it accepts
             them, so that a killed solve leaves its best one.
     """
     first = _solve_placed(problem, engine, budget or Budget(), progress)
@@ -94,14 +95,14 @@ Solved = TypeVar("Solved", bound=Verdict)
 
 
 def _certified_for(problem: WarpProblem, verdict: Solved) -> Solved:
-    """The verdict as one on this problem, which leaves open what another one has pinned."""
+    """The verdict of a more pinned problem as a verdict on this one."""
     if isinstance(verdict, ProvenOptimal | Feasible):
         return replace(verdict, certificate=replace(verdict.certificate, problem_digest=problem.digest))
     return verdict
 
 
 def _worth(problem: WarpProblem, verdict: Verdict) -> tuple[float, ...]:
-    """What a schedule is compared by: width kept, intervals, bytes, lengths, synchronisations; the less the better."""
+    """Sort key of schedules: width kept, intervals, bytes, lengths, synchronisations; lower is better."""
     if not isinstance(verdict, ProvenOptimal | Feasible) or not isinstance(verdict.schedule, WarpSchedule):
         return (math.inf,)
     schedule = verdict.schedule
@@ -114,7 +115,7 @@ def _worth(problem: WarpProblem, verdict: Verdict) -> tuple[float, ...]:
 
 
 def _better_of(problem: WarpProblem, first: Verdict, second: Verdict) -> Verdict:
-    """The better schedule of two placements; proven only where both are settled. The first one where they are alike."""
+    """The better schedule of two placements; proven only if both are decided. The first one if they are equal."""
     best, other = (second, first) if _worth(problem, second) < _worth(problem, first) else (first, second)
     if isinstance(best, ProvenOptimal) and not isinstance(other, ProvenOptimal | Infeasible):
         return Feasible(best.schedule, best.certificate)
@@ -137,7 +138,7 @@ def _solve_placed(problem: WarpProblem, engine: str, limits: Budget, progress: P
     if progress is None:
         result = solver.solve(enc.model, limits, starting_point(enc))
     else:
-        # Engines polish step by step: reading and verifying every step would take longer than the search.
+        # Engines improve in small steps: reading and verifying every step would take longer than the search.
         with Latest(improved) as latest:
             result = solver.solve(enc.model, limits, starting_point(enc), on_solution=latest.offer)
     if result.status is EngineStatus.INFEASIBLE:
@@ -159,7 +160,7 @@ def _solve_placed(problem: WarpProblem, engine: str, limits: Budget, progress: P
 
 
 def starting_point(enc: Encoding) -> list[int | None]:
-    """Where a search finds its first schedule at once: source order, no stage offsets, nothing overlapped."""
+    """A start assignment from which a search finds its first schedule at once: source order, no stage offsets, no overlap."""
     values: list[int | None] = [None] * len(enc.model.variables)
     for scope in enc.loops:
         values[enc.interval[scope.id].index] = enc.interval[scope.id].hi
@@ -204,7 +205,7 @@ def _certificate(
 
 
 def binding(reading: Reading) -> tuple[str, ...]:
-    """Resources with no room left: units busy for the whole interval, memory that holds no further version, full pools."""
+    """Resources without slack: units busy for the whole interval, memory without room for another version, full pools."""
     problem, found = reading.problem, []
     for time in loop_times(reading)[:1]:
         found += [f"{unit.value}" for unit in Unit if unit_cycles(problem.source, time.scope, unit) >= time.interval]
@@ -229,7 +230,7 @@ def _deeper(schedule: WarpSchedule, pipeline: str) -> WarpSchedule:
 
 
 def _infeasible(problem: WarpProblem, enc: Encoding, result: EngineResult, engine: str) -> Verdict:
-    """The conflicts of a core; withheld when a schedule that the verifier accepts says otherwise (OR-Tools issue 3842)."""
+    """The conflicts of a core; withheld if a schedule that the verifier accepts contradicts it (OR-Tools issue 3842)."""
     for schedule in baselines(problem):
         if not violations(problem, schedule):
             log.error("%s called a problem infeasible that has a verified schedule; digest %s", engine, problem.digest)
@@ -239,7 +240,7 @@ def _infeasible(problem: WarpProblem, enc: Encoding, result: EngineResult, engin
 
 
 def conflicts(problem: WarpProblem, enc: Encoding, core: tuple[str, ...]) -> tuple[Conflict, ...]:
-    """A core as conflicts with numbers: each family says what it needs and what there is."""
+    """A core as conflicts with numbers: each family says what it needs and what is available."""
     known = {family.name: family for family in FAMILIES}
     found: list[Conflict] = []
     for name in core or tuple(known):

@@ -1,8 +1,8 @@
 """What follows from the placement alone: which role runs what in which scope, and which buffers change hands.
 
 The placement rule is simple: TMA and cp.async loads go to the load role, tensor-memory products to the MMA role, TMA
-stores to the store role when one is wanted, everything else to the consumer. Statements that only write private storage
-(scalar binds above all) go to every role that needs their result. Loads whose buffer no pipeline can hand over stay with
+stores to the store role if one is wanted, everything else to the consumer. Statements that only write private storage
+(mainly scalar binds) go to every role that needs their result. Loads whose buffer no pipeline can hand over stay with
 the role that uses it (:mod:`warpwright.solver.warp.plain_copies`). Pins override the rule, operation by operation.
 """
 
@@ -28,8 +28,8 @@ __all__ = ["Structure", "release_is_fenced", "structure_of"]
 class Structure:
     """The placement and its consequences. ``conflicts`` says why no schedule with this placement can exist.
 
-    ``ops`` are the operations as they run in it: a load in no pipeline is a plain copy. ``stayed`` says for each load that
-    the rule could not give to the load role why it could not.
+    ``ops`` are the operations as they run: a load outside all pipelines is a plain copy. ``stayed`` says for each load that
+    the rule could not give to the load role the reason.
     """
 
     roles: tuple[str, ...]
@@ -66,7 +66,7 @@ def _cached(digest: str, problem: "_Keyed") -> Structure:
 
 
 class _Keyed:
-    """Carries a problem through the cache, equal to every other: the digest is the key."""
+    """Carries a problem through the cache; all are equal, because the digest is the key."""
 
     def __init__(self, problem: WarpProblem) -> None:
         self.problem = problem
@@ -79,7 +79,7 @@ class _Keyed:
 
 
 def structure_of(problem: WarpProblem) -> Structure:
-    """The structure of a problem under its pins; computed once a problem."""
+    """The structure of a problem under its pins; computed once per problem."""
     return _cached(problem.digest, _Keyed(problem))
 
 
@@ -141,14 +141,16 @@ def _structure(problem: WarpProblem, placement: dict[str, tuple[str, ...]], conf
 def _read_too_long(
     problem: WarpProblem, bodies: Mapping[tuple[str, str], tuple[str, ...]], channel: Channel
 ) -> Conflict | None:
-    """A value that a product in flight still reads when the next one is waited for: a pipeline is open once a role at a time."""
+    """A value that a product in flight still reads when the next one is waited for: each role has a pipeline open
+    only once at a time.
+    """
     items = bodies[channel.scope, channel.consumer]
     for value, later in pairwise(channel.hand_offs):
         free = free_after(problem.ops, items, value.reads)
         if items.index(free) >= items.index(later.reads[0]):
             message = (
                 f"{value.reads[-1]} reads {channel.buffer} until {free}, but {later.reads[0]} needs the next value of it "
-                "before; a pipeline is open once a role at a time"
+                "before that; each role has a pipeline open only once at a time"
             )
             return Conflict("hand_offs", message, f"wait for {value.reads[-1]} first", channel.buffer)
     return None

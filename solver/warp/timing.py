@@ -2,7 +2,7 @@
 
 A loop's schedule is an event graph: in-order streams, hand-offs, refills, each edge with a time and a distance in
 iterations. The least interval is its maximum ratio of time to distance; the length follows by longest path. This is the
-independent half of a certificate: no engine is involved, and the search's interval must come out again.
+independent half of a certificate: no engine is involved, and it must give the search's interval again.
 """
 
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ class LoopTime:
 
 
 def iteration_limit(problem: WarpProblem, scope: str) -> int | None:
-    """How often a scope's body runs in all, None when only the launch knows; 1 for the root."""
+    """How often a scope's body runs in total; None if only the launch knows; 1 for the root."""
     total = 1
     current: str | None = scope
     while current is not None and current != ROOT:
@@ -52,7 +52,7 @@ def iteration_limit(problem: WarpProblem, scope: str) -> int | None:
 
 
 def loops_by_weight(problem: WarpProblem) -> tuple[str, ...]:
-    """Loop scopes, innermost first and the busiest of equals first: the order in which intervals are minimised."""
+    """Loop scopes, innermost first, among equals the busiest first: the order in which intervals are minimised."""
 
     def weight(scope_id: str) -> tuple[int, int]:
         scope = problem.scopes[scope_id]
@@ -80,7 +80,7 @@ def least_interval(edges: Iterable[Edge], at_least: int) -> int:
     """The smallest whole interval, not below ``at_least``, for which no cycle of edges takes longer than its distance.
 
     Raises:
-        ValueError: a cycle of distance 0 takes time: no interval is long enough.
+        ValueError: a cycle of distance 0 takes time, so no interval is long enough.
     """
     fixed = list(edges)
     high = at_least + sum(max(edge.cycles, 0) for edge in fixed)
@@ -135,7 +135,7 @@ def longest_path(edges: Iterable[Edge], interval: int, ends: dict[Node, int]) ->
 
 
 def _event_graph(reading: Reading, scope: str, known: dict[str, LoopTime]) -> tuple[list[Edge], dict[Node, int]]:
-    """Edges of one loop, and for each event how long after its start it ends."""
+    """Edges of one loop, and for each event the time from its start to its end."""
     edges: list[Edge] = []
     ends: dict[Node, int] = {}
     for role in reading.roles:

@@ -1,7 +1,7 @@
-"""The verifier: every rule in plain Python, on any schedule, with no engine anywhere.
+"""The verifier: every rule in plain Python, on any schedule, without an engine.
 
 It runs on each schedule before it leaves the solver, on stored ones, and on schedules from elsewhere. It shares the rules'
-statements with the search and none of the search's machinery.
+statements with the search, but none of the search's code.
 """
 
 from warpwright.solver.device.limits import WARPGROUP
@@ -26,7 +26,7 @@ def verify(
     """Every rule that a schedule breaks on this kernel and device; empty when it is legal.
 
     Raises:
-        NotApplicable: the kernel or the device takes no warp schedules.
+        NotApplicable: the kernel or the device has no warp schedules.
         ProfileError: the profile lacks a number that every schedule depends on.
     """
     return violations(close_problem(graph, profile, pins), schedule)
@@ -35,8 +35,8 @@ def verify(
 def violations(problem: WarpProblem, schedule: WarpSchedule) -> tuple[Violation, ...]:
     """As :func:`verify`, on a closed problem.
 
-    The first families decide whether the schedule is one of this kernel at all; when it is not, the others would only
-    repeat the news.
+    The first families decide whether the schedule belongs to this kernel at all; if not, the others would only
+    repeat that.
     """
     reading = Reading(problem, schedule)
     found: list[Violation] = []
@@ -55,7 +55,7 @@ def verify_certificate(
     certificate: Certificate,
     pins: Pins | None = None,
 ) -> tuple[Violation, ...]:
-    """Re-checks a stored certificate without a solver: rules, digests, times, bytes and bound are computed again.
+    """Checks a stored certificate without a solver: rules, digests, times, bytes and bound are computed again.
 
     A bound whose reason starts with ``search:`` is an engine's own proof; it is checked for consistency, not re-proven.
     """
@@ -86,7 +86,7 @@ def check_certificate(problem: WarpProblem, schedule: WarpSchedule, certificate:
 
 
 def expected(problem: WarpProblem, schedule: WarpSchedule) -> dict[str, object]:
-    """What a true certificate of this schedule says."""
+    """The values of a true certificate of this schedule."""
     reading = Reading(problem, schedule)
     times = loop_times(reading)
     entries = [instruction for body in reading.bodies.values() for instruction in body]
@@ -121,6 +121,6 @@ def _check_bound(problem: WarpProblem, schedule: WarpSchedule, certificate: Cert
     if not bound.reason.startswith("search:"):
         known = {b.reason: b.cycles for b in bounds_of(problem, schedule)}
         if known.get(bound.reason) != bound.cycles:
-            message = f"bound {bound.cycles} by {bound.reason} is not found again"
+            message = f"bound {bound.cycles} by {bound.reason} cannot be reproduced"
             found.append(Violation("certificate", "bound", message, bound.reason))
     return found

@@ -1,4 +1,4 @@
-"""Constraint families of Ascend scheduling problems.
+"""Rule families of Ascend scheduling problems.
 
 Every family is a module with the same functions:
 
@@ -7,9 +7,9 @@ Every family is a module with the same functions:
     translated,
     CP-SAT and Z3, so that all engines see the same feasible set;
 ``check(problem, answer)``
-    looks at a finished answer in plain arithmetic on start times, without the network: what the verifier runs;
+    checks a finished answer in plain arithmetic on start times, without the network; the verifier runs it;
 ``explain(problem)``
-    says with numbers what the family demands of this problem, for a person.
+    says with numbers what the family requires of this problem, for a person.
 """
 
 from typing import Protocol
@@ -33,7 +33,7 @@ __all__ = ["FAMILIES", "Family", "build_network", "check_answer"]
 
 
 class Family(Protocol):
-    """What a family module offers."""
+    """The functions of a family module."""
 
     NAME: str
 
@@ -44,7 +44,7 @@ class Family(Protocol):
         """Broken rules of a finished answer."""
 
     def explain(self, problem: Problem) -> list[str]:
-        """What the family demands here, in numbers."""
+        """What the family requires here, in numbers."""
 
 
 FAMILIES: tuple[Family, ...] = (

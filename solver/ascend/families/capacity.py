@@ -1,4 +1,4 @@
-"""Capacity of one call: in each scope the versions of the free buffers fit what the fixed ones leave.
+"""Capacity of one call: in each scope the versions of the free buffers fit into what the fixed ones leave.
 
 The limits of a call count the buffers its own loop touches; the whole kernel is checked by
 :mod:`warpwright.solver.ascend.kernel_capacity`, over all loops and every buffer.
@@ -15,7 +15,7 @@ NAME = "memory_capacity"
 
 
 def build(problem: Problem, network: Network) -> None:
-    """One capacity a group that has free buffers."""
+    """One capacity per group that has free buffers."""
     if isinstance(problem, LoopProblem):
         network.capacities += [Capacity(g.name, g.limit_bytes, g.buffers) for g in problem.memory_groups if g.buffers]
 
@@ -23,19 +23,19 @@ def build(problem: Problem, network: Network) -> None:
 def check(problem: Problem, answer: Answer) -> list[Violation]:
     """Bytes of every group."""
     if not isinstance(problem, LoopProblem) or len(answer.versions) != problem.buffers:
-        return []  # the versions' family says that a count is missing
+        return []  # the family of versions reports a missing count
     found = []
     for group in problem.memory_groups:
         used = sum(problem.buffer_sizes[b] * answer.versions[b] for b in group.buffers)
         if group.buffers and used > group.limit_bytes:
             parts = " + ".join(f"{answer.versions[b]} x {problem.buffer_sizes[b]}" for b in group.buffers)
-            message = f"{group.name}: {parts} = {used} bytes; {group.limit_bytes} are left"
+            message = f"{group.name}: {parts} = {used} bytes, of {group.limit_bytes} available"
             found.append(Violation(NAME, "fits", message, group.name))
     return found
 
 
 def explain(problem: Problem) -> list[str]:
-    """What each group has and what one version of each buffer takes."""
+    """The capacity of each group and the size of one version of each buffer."""
     if not isinstance(problem, LoopProblem):
         return []
     return [

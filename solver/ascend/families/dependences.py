@@ -23,7 +23,7 @@ def _rows(problem: Problem) -> list[tuple[int, int, int, int]]:
 
 
 def build(problem: Problem, network: Network) -> None:
-    """One arc a dependence."""
+    """One arc per dependence."""
     network.arcs += [Arc(u, v, lag, distance, NAME) for u, v, distance, lag in _rows(problem)]
     if not isinstance(problem, LoopProblem):
         network.arcs += [Arc(u, v, 0, 0, NAME) for u, v in problem.pipe_order_deps]

@@ -1,8 +1,8 @@
-"""Event flags: a soft limit of ids between two pipes of a core; every version of a buffer takes one in each direction.
+"""Event flags: a soft limit of ids between two pipes of a core; every version of a buffer uses one in each direction.
 
-More than the profile's ``events.per_pipe_pair`` (8 on the 950) still lowers, but the excess goes through slower mutexes
-(TileLang 0.1.15 wheel, ``insert_sync.cc:2012-2022``). So this family never refuses: it gives notes. Fewer versions come first
-anyway, since bytes are the second objective.
+More than the profile's ``events.per_pipe_pair`` (8 on the 950) can still be lowered, but the excess uses slower mutexes
+(TileLang 0.1.15 wheel, ``insert_sync.cc:2012-2022``). So this family never refuses: it gives notes. Fewer versions are preferred
+anyway, because bytes are the second objective.
 """
 
 from warpwright.solver.ascend.answer import Answer
@@ -29,15 +29,15 @@ def needed(problem: Problem, answer: Answer) -> dict[tuple[str, str], int]:
 
 
 def notes(problem: Problem, answer: Answer, budget: int = FLAGS_PER_PAIR) -> list[str]:
-    """A sentence for each pair of pipes over the budget."""
+    """A sentence for each pair of pipes above the budget."""
     return [
-        f"{a} to {b}: {count} event flags for {budget} ids; the rest is spilled to mutexes, which is slower"
+        f"{a} to {b}: {count} event flags for {budget} ids; the rest uses mutexes, which are slower"
         for (a, b), count in needed(problem, answer).items()
         if count > budget
     ]
 
 
 def _pipe(problem: LoopProblem, task: int) -> str | None:
-    """The pipe of a task with exactly one; a nested loop keeps its own flags."""
+    """The pipe of a task with exactly one; a nested loop has its own flags."""
     names = [name for name, bit in PIPE_BITS.items() if problem.resource_flags[task] & bit]
     return names[0] if len(names) == 1 else None

@@ -1,6 +1,6 @@
 """Manual schedules (``T.Stage``): stages are the user's, every pipe keeps source order on phases.
 
-TileLang 0.1.15 wheel, ``z3_scheduler.py:426-430``: ``k == stage`` for every task and ``r`` in source order a pipe. Stages
+TileLang 0.1.15 wheel, ``z3_scheduler.py:426-430``: ``k == stage`` for every task and ``r`` in source order per pipe. Stages
 are relative: TileLang subtracts the smallest before it uses the answer.
 """
 
@@ -15,7 +15,7 @@ NAME = "manual_stages"
 
 
 def build(problem: Problem, network: Network) -> None:
-    """Fixed stages, and phase orders wherever the call has them."""
+    """Fixed stages, and phase orders if the call has them."""
     if not isinstance(problem, LoopProblem):
         return
     network.phase_orders += [PhaseOrder(a, b) for a, b in sorted(set(problem.pipe_order_deps)) if a != b]
@@ -48,7 +48,7 @@ def check(problem: Problem, answer: Answer) -> list[Violation]:
 
 
 def explain(problem: Problem) -> list[str]:
-    """The stages asked for."""
+    """The requested stages."""
     if isinstance(problem, LoopProblem) and problem.manual_schedule:
         return [f"stages are fixed by the source: {list(problem.manual_stages)}"]
     return []

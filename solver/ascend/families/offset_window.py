@@ -27,7 +27,7 @@ def _pipes(problem: Problem) -> dict[str, list[int]]:
 
 
 def build(problem: Problem, network: Network) -> None:
-    """``start_a - start_b < II`` for every ordered pair of a pipe: an arc of lag 1 and distance 1, once a pair."""
+    """``start_a - start_b < II`` for every ordered pair of a pipe: an arc of lag 1 and distance 1, once per pair."""
     pairs = {pair for tasks in _pipes(problem).values() for pair in permutations(tasks, 2)}
     network.arcs += [Arc(a, b, 1, 1, NAME) for a, b in sorted(pairs)]
 

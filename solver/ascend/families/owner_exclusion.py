@@ -16,7 +16,7 @@ NAME = "owner_exclusion"
 
 
 def build(problem: Problem, network: Network) -> None:
-    """One exclusion a pair, with the two lags as gaps."""
+    """One exclusion per pair, with the two lags as gaps."""
     for i, j, forward, backward in sorted(set(problem.owner_exclusion_deps)):
         if forward + backward > 0:
             network.exclusions.append(Exclusion(i, j, forward, backward, NAME))

@@ -1,7 +1,7 @@
 """Pipes and memory ports: two tasks of one resource never issue at the same time, modulo the interval.
 
 The resource of a pair may be a pipe (MTE1, MTE2, MTE3, Cube, Vector, Fixpipe) or an HBM port that two pipes share; the
-caller has resolved that (TileLang 0.1.15 wheel, ``auto_schedule.cc:347-352``), so the pairs are taken as given.
+caller has resolved that (TileLang 0.1.15 wheel, ``auto_schedule.cc:347-352``), so the pairs are used as given.
 """
 
 from warpwright.solver.ascend.answer import Answer
@@ -15,12 +15,12 @@ NAME = "pipe_exclusion"
 
 
 def _pairs(problem: Problem) -> list[tuple[int, int]]:
-    """Pairs with first < second, once each: what TileLang's scheduler reads (``z3_scheduler.py:459-460``)."""
+    """Pairs with first < second, once each: those that TileLang's scheduler reads (``z3_scheduler.py:459-460``)."""
     return sorted({(i, j) for i, j in problem.resource_deps if i < j})
 
 
 def build(problem: Problem, network: Network) -> None:
-    """One exclusion a pair, with the issue intervals as gaps."""
+    """One exclusion per pair, with the issue intervals as gaps."""
     for i, j in _pairs(problem):
         if problem.iis[i] + problem.iis[j] > 0:
             network.exclusions.append(Exclusion(i, j, problem.iis[i], problem.iis[j], NAME))

@@ -1,4 +1,4 @@
-"""Stage order: a reader of a copied scalar may not sit in a later stage than the writer of what the scalar read.
+"""Stage order: a reader of a copied scalar may not be in a later stage than the writer of the value that the scalar read.
 
 ``start_u // II <= start_w // II`` for each pair (TileLang 0.1.15 wheel, ``z3_scheduler.py:489-497``); pairs exist with
 ``enable_offset`` only.
@@ -15,7 +15,7 @@ NAME = "stage_order"
 
 
 def build(problem: Problem, network: Network) -> None:
-    """One order a pair."""
+    """One order per pair."""
     if isinstance(problem, LoopProblem):
         network.stage_orders += [StageOrder(u, w) for u, w in sorted(set(problem.stage_order_deps)) if u != w]
 

@@ -1,7 +1,7 @@
 """Buffer versions: a reuse distance is the version count of its buffer, 1 to the loop's ``num_stages``.
 
 A producer that runs k iterations ahead of its consumer needs k + 1 copies: the count is a hard lower bound of the
-schedule, never fitted down to the memory (bug case 95 of the field: a schedule that deadlocks for want of copies).
+schedule, never reduced to fit the memory (bug case 95 of the field: a schedule that deadlocks because it lacks copies).
 """
 
 from warpwright.solver.ascend.answer import Answer, recomputed_versions
@@ -15,7 +15,7 @@ NAME = "buffer_versions"
 
 
 def build(problem: Problem, network: Network) -> None:
-    """Version-dependent arcs, the domain of each count, and the bytes a count costs."""
+    """Version-dependent arcs, the domain of each count, and the bytes of each version."""
     if not isinstance(problem, LoopProblem):
         return
     network.sizes = list(problem.buffer_sizes)
@@ -29,7 +29,7 @@ def build(problem: Problem, network: Network) -> None:
 
 
 def check(problem: Problem, answer: Answer) -> list[Violation]:
-    """Counts inside their domain and no smaller than the starts need."""
+    """Counts inside their domain and not smaller than the start times require."""
     if not isinstance(problem, LoopProblem):
         return []
     if len(answer.versions) != problem.buffers:
@@ -42,7 +42,7 @@ def check(problem: Problem, answer: Answer) -> list[Violation]:
             message = f"buffer {buffer} has {count} versions; the loop allows 1 to {problem.num_stages}"
             found.append(Violation(NAME, "domain", message, f"buffer {buffer}"))
         if count < need:
-            message = f"buffer {buffer} has {count} versions; its producer runs ahead so far that it needs {need}"
+            message = f"buffer {buffer} has {count} versions; its producer runs so far ahead that it needs {need}"
             found.append(Violation(NAME, "live-copies", message, f"buffer {buffer}"))
     return found
 

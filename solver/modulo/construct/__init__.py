@@ -1,4 +1,4 @@
-"""A constructive search for a modulo schedule of one interval: fast where it succeeds, silent where it does not."""
+"""A constructive search for a modulo schedule of one interval: fast if it succeeds; its failure proves nothing."""
 
 from warpwright.solver.modulo.construct.search import construct
 

@@ -1,4 +1,4 @@
-"""One attempt of the constructive search: operations are inserted in an order, and throw others out where they are stuck."""
+"""One attempt of the constructive search: operations are inserted in an order and eject others if they are stuck."""
 
 import heapq
 from random import Random
@@ -8,13 +8,15 @@ from warpwright.solver.modulo.construct.partial import Partial
 __all__ = ["Insertion"]
 
 MOMENTS = 24
-"""How many moments of a group are considered for forcing; a sample where there are more."""
+"""How many cycles of a group are considered for forcing; a sample if there are more."""
 PATIENCE = 4
-"""How often an operation may be stuck before it may push its producers and consumers aside too."""
+"""How often an operation may be stuck before it may also eject its producers and consumers."""
 
 
 class Insertion:
-    """One attempt with one order. ``price`` is what each operation costs to throw out: one more each time it was stuck."""
+    """One attempt with one order. ``price`` is the cost of ejecting each operation: it rises by one each time the
+    operation was stuck.
+    """
 
     def __init__(self, partial: Partial, order: list[int], random: Random) -> None:
         self.partial, self._random = partial, random
@@ -29,7 +31,7 @@ class Insertion:
         return not self._open
 
     def step(self) -> bool:
-        """Inserts the first operation of the order that is not placed; False when nothing is left or it fits nowhere."""
+        """Inserts the first operation of the order that is not placed; False if nothing is left or it fits nowhere."""
         if not self._open:
             return False
         _, op = heapq.heappop(self._open)
@@ -39,7 +41,7 @@ class Insertion:
         return False
 
     def _insert(self, op: int) -> bool:
-        """Places an operation where it fits at the least cost; False when it fits nowhere."""
+        """Places an operation where it fits at the least cost; False if it fits nowhere."""
         best: tuple[int, int, int, int] | None = None
         for number, group in enumerate(self._groups(op)):
             found = self._first(op, group, None if best is None else best[0])
@@ -55,7 +57,7 @@ class Insertion:
         return True
 
     def _groups(self, op: int) -> list[int]:
-        """Candidate groups: the neighbours' first, then by load; of idle groups that are alike only one."""
+        """Candidate groups: those of its neighbours first, then by load; of equal idle groups only one."""
         partial, shape = self.partial, self.partial.shape
         near: dict[int, int] = {}
         for links in (shape.into[op], shape.out[op]):
@@ -83,7 +85,7 @@ class Insertion:
         return total
 
     def _span(self, op: int, group: int) -> tuple[int, int, bool] | None:
-        """Where to look: first and last cycle, and whether from the late end."""
+        """The search window: first and last cycle, and whether to start from the late end."""
         partial, interval = self.partial, self.partial.interval
         earliest, latest = partial.window(op, group)
         low, high = partial.stages()
@@ -107,7 +109,7 @@ class Insertion:
         return any(a.distance == 0 and self.partial.start[a.other] is not None for a in links if a.other != op)
 
     def _first(self, op: int, group: int, most: int | None) -> tuple[int, int] | None:
-        """The first moment in the window at which the operation fits, and how far from the window's end it is."""
+        """The first cycle in the window at which the operation fits, and its distance from the window's end."""
         span = self._span(op, group)
         if span is None:
             return None
@@ -125,7 +127,7 @@ class Insertion:
         return None
 
     def _force(self, op: int) -> bool:
-        """Places an operation where what it throws out is cheapest; False when it fits nowhere at all."""
+        """Places an operation where the ejected ones are cheapest; False if it fits nowhere at all."""
         self.price[op] += 1
         partial = self.partial
         best: tuple[float, int, int, set[int]] | None = None
@@ -159,9 +161,9 @@ class Insertion:
         heapq.heappush(self._open, (self._rank[op], op))
 
     def _moments(self, op: int, group: int) -> list[int]:
-        """Moments at which to consider forcing: beside and instead of others on its units and in its group.
+        """Cycles at which to consider forcing: next to and instead of others on its units and in its group.
 
-        First within what the dependences allow; an operation that was stuck more often may break those too, up to one
+        First within the dependences; an operation that was stuck more often may break those too, up to one
         interval after its producers and before its consumers.
         """
         partial, interval = self.partial, self.partial.interval

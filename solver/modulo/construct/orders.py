@@ -1,4 +1,4 @@
-"""In which order the constructive search places operations: what is hard to place first, then its neighbours."""
+"""In which order the constructive search places operations: first the hardest, then its neighbours."""
 
 from warpwright.solver.modulo.construct.shape import Shape
 
@@ -17,7 +17,7 @@ def orders(shape: Shape, interval: int, paths: list[dict[int, int]]) -> list[lis
 
 
 def _shares(shape: Shape, interval: int) -> list[float]:
-    """Load of each unit as a part of what it can do in an interval."""
+    """Load of each unit as a share of its capacity in an interval."""
     busy = [0] * len(shape.unit_capacity)
     for uses in shape.uses:
         for unit, _, cycles, amount in uses:
@@ -26,9 +26,9 @@ def _shares(shape: Shape, interval: int) -> list[float]:
 
 
 def _grown(shape: Shape, weight: list[float]) -> list[int]:
-    """From the heaviest operation along the edges, always the heaviest neighbour of what is there; then the next part.
+    """From the heaviest operation along the edges, always the heaviest neighbour of the chosen ones; then the next component.
 
-    Streamed inputs (variable latency) connect parts that have nothing else in common, so growth does not pass them.
+    Streamed inputs (variable latency) connect components that have nothing else in common, so growth does not cross them.
     """
     count = len(weight)
     streams = [op.variable_latency for op in shape.problem.ops]

@@ -1,7 +1,7 @@
 """A partial modulo schedule: some operations are placed, and every rule holds among them.
 
-The rules are asked in two ways: :meth:`Partial.obstacle` says whether an operation fits at a moment on a group and how far
-to move when not, :meth:`Partial.victims` who must go so that it fits.
+The rules are used in two ways: :meth:`Partial.obstacle` says whether an operation fits at a cycle on a group and how far
+to move if not, :meth:`Partial.victims` which operations must be ejected so that it fits.
 """
 
 from collections.abc import Collection, Iterator
@@ -15,11 +15,11 @@ from warpwright.solver.modulo.construct.waits import Waits
 __all__ = ["Partial"]
 
 LIVES_A_QUESTION = 8
-"""Lives looked at that cost as much as one question."""
+"""How many examined lifetimes cost as much as one query."""
 
 
 class Partial(Placed):
-    """Issue cycles and groups of the operations placed so far, with what they occupy."""
+    """Issue cycles and groups of the operations placed so far, with the resources that they occupy."""
 
     def __init__(self, shape: Shape, interval: int, paths: list[dict[int, int]]) -> None:
         super().__init__(shape, interval)
@@ -40,11 +40,11 @@ class Partial(Placed):
 
     @property
     def asked(self) -> int:
-        """What the questions so far have cost."""
+        """The cost of the queries so far."""
         return self._questions + self._stores.looked // LIVES_A_QUESTION
 
     def place(self, op: int, at: int, group: int) -> None:
-        """Puts an operation where it is known to fit."""
+        """Places an operation where it is known to fit."""
         self.put(op, at, group)
         for unit, offset, cycles, amount in self.shape.uses[op]:
             lane = self._lanes[unit]
@@ -55,7 +55,7 @@ class Partial(Placed):
         self._stores.put(op)
 
     def remove(self, op: int) -> None:
-        """Takes a placed operation out."""
+        """Removes a placed operation."""
         at, group = self.take(op)
         for unit, offset, cycles, _ in self.shape.uses[op]:
             lane = self._lanes[unit]
@@ -66,7 +66,7 @@ class Partial(Placed):
         self._stores.taken(op, group)
 
     def window(self, op: int, group: int) -> tuple[int | None, int | None]:
-        """Earliest and latest issue that the dependences on placed operations allow; None where nothing limits."""
+        """Earliest and latest issue that the dependences on placed operations allow; None if there is no limit."""
         start, earliest, latest = self.start, None, None
         for source, gap in self._before[op]:
             at = start[source]
@@ -89,12 +89,12 @@ class Partial(Placed):
         return earliest, latest
 
     def stages(self) -> tuple[int, int]:
-        """Issues outside of these cycles would make the iteration longer than its stages allow."""
+        """Issues outside these cycles would make the iteration longer than its stages allow."""
         placed = [at for at in self.start if at is not None]
         return (max(placed) - self.whole + 1, min(placed) + self.whole - 1) if placed else (0, self.whole - 1)
 
     def obstacle(self, op: int, at: int, group: int) -> tuple[int, int] | None:
-        """None when the operation fits; else how many cycles to move later or earlier past the first obstacle found."""
+        """None if the operation fits; otherwise how many cycles to move later or earlier past the first obstacle."""
         self._questions += 1
         for unit, offset, cycles, _ in self.shape.uses[op]:
             lane = self._lanes[unit]
@@ -118,9 +118,9 @@ class Partial(Placed):
         return self._stores.next_event(op, at, group) if self._stores.over(op, at, group) else None
 
     def victims(self, op: int, at: int, group: int, price: list[int], most: int) -> set[int] | None:
-        """Placed operations that cannot stay when the operation is forced in.
+        """Placed operations that must be ejected if the operation is forced in.
 
-        None when no choice of them suffices, or when they cost more than ``most`` together.
+        None if no choice of them suffices, or if they cost more than ``most`` together.
         """
         self._questions += 1
         gone = set(self._late(op, at, group))
@@ -138,13 +138,13 @@ class Partial(Placed):
         return gone if self._stores.relieve(op, at, group, gone, price) else None
 
     def relieve(self, op: int, at: int, group: int, price: list[int]) -> set[int]:
-        """Who else must go from registers and memories, the victims known before being out already."""
+        """Further operations to eject for registers and memories, after the known victims are gone."""
         gone: set[int] = set()
         self._stores.relieve(op, at, group, gone, price)
         return gone
 
     def moments(self, op: int) -> set[int]:
-        """Phases beside and instead of the others on the operation's units."""
+        """Phases next to and instead of the others on the operation's units."""
         found: set[int] = set()
         for unit, offset, cycles, _ in self.shape.uses[op]:
             lane = self._lanes[unit]
@@ -154,7 +154,7 @@ class Partial(Placed):
         return found
 
     def _late(self, op: int, at: int, group: int) -> Iterator[int]:
-        """Placed operations whose dependences or stages an issue at this moment would break."""
+        """Placed operations whose dependences or stages an issue at this cycle would break."""
         start = self.start
         for source, gap in self._before[op]:
             there = start[source]
@@ -176,9 +176,9 @@ class Partial(Placed):
                 yield other
 
     def _crowd(self, unit: int, op: int, at: int, without: Collection[int] = ()) -> tuple[int, int, list[int]] | None:
-        """Whether an operation does not fit beside others on a unit of several instances, all its uses there together.
+        """Whether an operation does not fit next to others on a unit of several instances, counting all its uses there.
 
-        Then: cycles to move later, cycles to move earlier, and who is there in the fullest cycle.
+        If so: cycles to move later, cycles to move earlier, and the operations in the fullest cycle.
         """
         interval = self.interval
         mine = [(at + o, at + o + cycles, amount, op) for u, o, cycles, amount in self.shape.uses[op] if u == unit]

@@ -1,4 +1,4 @@
-"""Where operations are: the part of a partial schedule that units, waits and stores all look at."""
+"""Where operations are placed: the part of a partial schedule that units, waits and stores share."""
 
 from dataclasses import dataclass, field
 
@@ -31,7 +31,7 @@ class Placed:
         self.load[group] += self.shape.cycles[op]
 
     def take(self, op: int) -> tuple[int, int]:
-        """Takes an operation out; returns where it was."""
+        """Removes an operation; returns where it was."""
         at, group = self.start[op], self.group[op]
         assert at is not None
         self.start[op], self.group[op] = None, -1

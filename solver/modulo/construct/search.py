@@ -1,7 +1,7 @@
-"""Iterative modulo scheduling with ejection: places one operation after the other, and throws others out where one is stuck.
+"""Iterative modulo scheduling with ejection: places one operation after the other, and ejects others if one is stuck.
 
 After Rau (iterative modulo scheduling, MICRO-27, 1994) for the eviction, and Nagata and Braysy (guided ejection search, 2009)
-for the prices: an operation that could not be placed becomes dearer to throw out. Everything is deterministic.
+for the prices: an operation that could not be placed becomes more expensive to eject. Everything is deterministic.
 """
 
 import time
@@ -18,26 +18,26 @@ from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
 __all__ = ["construct"]
 
 QUESTIONS_A_UNIT = 50
-"""Questions to the partial schedule that take about one work unit (a millisecond)."""
+"""Queries of the partial schedule that take about one work unit (a millisecond)."""
 SHARES, QUESTIONS_AN_OP = 3, 100
-"""One attempt takes at most one part in so many of the whole search, but so many questions for each operation at least."""
+"""One attempt uses at most this fraction (1/n) of the whole search, but at least this many queries per operation."""
 LOOSE = 1.5
-"""Times the lower bound from which the order by height comes first, with the whole work: it leaves every window open."""
+"""From this multiple of the lower bound on, the order by height comes first, with the whole work: it leaves every window open."""
 INSERTIONS = 8
-"""Insertions of one attempt, times the operations."""
+"""Insertions of one attempt, as a multiple of the number of operations."""
 
 
 def construct(
     problem: ModuloProblem, interval: int, *, limit: int, seed: int = 0, ends_at: float = inf
 ) -> tuple[ModuloSchedule | None, int]:
-    """A schedule of this interval that some order of insertions leads to, or None (which says nothing), and the work spent.
+    """A schedule of this interval that some order of insertions leads to, or None (which proves nothing), and the work spent.
 
     Args:
         problem: A checked problem without arithmetic conflicts.
         interval: At least the recurrence bound.
         limit: Work units.
         seed: Another seed tries other orders and ties.
-        ends_at: When to stop at the latest, on :func:`time.monotonic`'s clock.
+        ends_at: The latest time to stop, on :func:`time.monotonic`'s clock.
     """
     shape = Shape.of(problem)
     if meets_itself(shape, interval):
@@ -62,7 +62,7 @@ def construct(
             late = insertion.partial.asked >= share or time.monotonic() >= ends_at
             if late or not insertion.step():
                 break
-        asked += insertion.partial.asked + len(order)  # making the partial schedule costs too
+        asked += insertion.partial.asked + len(order)  # creating the partial schedule costs work, too
         if insertion.done:
             return _schedule(problem, interval, insertion.partial), -(-asked // QUESTIONS_A_UNIT)
         trouble = [a + b - 1 for a, b in zip(trouble, insertion.price, strict=True)]

@@ -21,14 +21,14 @@ class Link:
     hold: int
     value: bool
     drains: bool
-    """Always waited for."""
+    """Waited for always."""
     meets: bool
-    """Waited for when it crosses."""
+    """Waited for if it crosses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Columns of a problem by operation index. Without groups everything is on one pretended group 0 without limits."""
+    """Columns of a problem by operation index. Without groups everything is on one virtual group 0 without limits."""
 
     problem: ModuloProblem
     cycles: list[int]
@@ -81,7 +81,7 @@ class Shape:
 
 
 def longest_paths(shape: Shape, interval: int) -> list[dict[int, int]]:
-    """Least cycles from each operation to each that depends on it, through any others; hand-offs left out.
+    """Least cycles from each operation to each that depends on it, directly or indirectly; without hand-offs.
 
     The interval must satisfy every recurrence. Sparse Floyd-Warshall: rows hold only what is reached.
     """

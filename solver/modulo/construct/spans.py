@@ -6,9 +6,9 @@ from collections.abc import Sequence
 __all__ = ["Lane", "Life", "covers", "fits", "peak"]
 
 WIDEST = 1 << 17
-"""Largest number of grid steps for which lengths are combined; a finer grid leaves gaps unjudged."""
+"""Largest number of grid steps for which lengths are combined; with a finer grid gaps are not judged."""
 TIGHT = 8
-"""A unit with less than one part in this many idle is tight: its gaps must be fillable."""
+"""A unit with less than this fraction (1/n) idle is tight: its gaps must be fillable."""
 
 
 Life = tuple[int, int, int, int]
@@ -31,19 +31,19 @@ class Lane:
         self._sums: int | None = None
 
     def add(self, phase: int, cycles: int, op: int) -> None:
-        """Takes a stretch that is known to be free."""
+        """Occupies a span that is known to be free."""
         insort(self.spans, (phase % self.interval, cycles, op))
         self._open[cycles] -= 1
         self._sums = None
 
     def drop(self, phase: int, cycles: int, op: int) -> None:
-        """Frees a stretch."""
+        """Frees a span."""
         self.spans.remove((phase % self.interval, cycles, op))
         self._open[cycles] += 1
         self._sums = None
 
     def clash(self, at: int, cycles: int) -> tuple[int, int] | None:
-        """Cycles to move later or earlier past somebody in the way of ``[at, at + cycles)``; None when it is free."""
+        """Cycles to move later or earlier past an operation in ``[at, at + cycles)``; None if it is free."""
         spans, interval = self.spans, self.interval
         if not spans:
             return None
@@ -68,9 +68,9 @@ class Lane:
         return found
 
     def waste(self, at: int, cycles: int) -> tuple[int, int] | None:
-        """How far to move so that what stays idle around a free stretch is within the unit's slack; None when it is.
+        """How far to move so that the idle cycles around a free span are within the unit's slack; None if they are.
 
-        An idle gap loses what no combination of the lengths still to come can fill.
+        An idle gap loses the cycles that no combination of the remaining lengths can fill.
         """
         if not self.tight or not self.spans:
             return None
@@ -97,7 +97,7 @@ class Lane:
         return gap - ((sums & ((1 << (reach + 1)) - 1)).bit_length() - 1) * self.grid
 
     def _fillable(self, without: int) -> int:
-        """A bit for each length that operations still to come add up to, one of ``without`` cycles left out."""
+        """A bit for each length that the remaining operations can add up to, without one of ``without`` cycles."""
         if without == 0 and self._sums is not None:
             return self._sums
         sums, limit = 1, (1 << (self.interval // self.grid + 1)) - 1
@@ -123,7 +123,7 @@ def _gcd(lengths: list[int]) -> int:
 
 
 def fits(lives: Sequence[Life], interval: int, capacity: int) -> bool:
-    """Whether lives, all iterations' copies counted, stay within a capacity."""
+    """Whether lifetimes, counting all iterations' copies, stay within a capacity."""
     most = sum(amount * -(-(end - begin) // interval) for begin, end, amount, _ in lives)
     return most <= capacity or peak(lives, interval)[0] <= capacity
 

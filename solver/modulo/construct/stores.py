@@ -1,4 +1,4 @@
-"""Registers and memories of a partial schedule: what is alive at once fits, all iterations in flight counted.
+"""Registers and memories of a partial schedule: everything alive at the same time fits, counting all iterations in flight.
 
 Stores are numbered: first the registers of each group, then the memories.
 """
@@ -12,7 +12,7 @@ __all__ = ["Stores"]
 
 
 class Stores:
-    """Who holds what until when, among the operations placed so far."""
+    """Which placed operation holds how much until when."""
 
     def __init__(self, placed: Placed) -> None:
         shape = placed.shape
@@ -22,22 +22,22 @@ class Stores:
         self._held: list[dict[int, int]] = [{} for _ in self._limits]
         self._until = [0] * len(shape.cycles)
         self.looked = 0
-        """Lives looked at: what the questions cost."""
+        """Examined lifetimes: the cost of the queries."""
 
     def put(self, op: int) -> None:
-        """Takes note of an operation that has just been placed."""
+        """Records an operation that has just been placed."""
         for store, amount in self._stores(op, self._placed.group[op]):
             self._held[store][op] = amount
         self._renew(op)
 
     def taken(self, op: int, group: int) -> None:
-        """Takes note of an operation that has just been taken out of a group."""
+        """Records an operation that has just been removed from a group."""
         for store, _ in self._stores(op, group):
             del self._held[store][op]
         self._renew(op)
 
     def over(self, op: int, at: int, group: int) -> bool:
-        """Whether some store would not suffice with this operation placed so."""
+        """Whether some store would overflow with this placement."""
         interval = self._placed.interval
         return any(
             not fits(self._lives(store, op, at, group), interval, self._limits[store])
@@ -45,7 +45,7 @@ class Stores:
         )
 
     def next_event(self, op: int, at: int, group: int) -> tuple[int, int]:
-        """Cycles, later and earlier, to the next moment at which what is held may change: a birth or a death."""
+        """Cycles, later and earlier, to the next cycle at which the content may change: a birth or a death."""
         interval = self._placed.interval
         later, earlier = interval, interval
         holds = {0, *(link.hold for link in self._placed.shape.into[op] if link.value)}
@@ -61,7 +61,7 @@ class Stores:
         return later, earlier
 
     def relieve(self, op: int, at: int, group: int, gone: set[int], price: list[int]) -> bool:
-        """Adds to ``gone`` the cheapest of those who must go for every store to suffice; False when that is not enough."""
+        """Adds to ``gone`` the cheapest operations to eject so that every store suffices; False if that is not enough."""
         for store in self._touched(op, group):
             lives = self._lives(store, op, at, group, gone)
             while True:
@@ -108,7 +108,7 @@ class Stores:
         return lives
 
     def _end(self, op: int, begin: int, moved: int, at: int) -> int:
-        """When a result dies with ``moved`` issued at ``at``; consumers not placed yet come as early as they can."""
+        """When a result dies with ``moved`` issued at ``at``; consumers that are not placed yet count at their earliest cycle."""
         placed = self._placed
         end = begin + placed.shape.shortest[op]
         for link in placed.shape.out[op]:

@@ -1,4 +1,4 @@
-"""Waits in a partial schedule: no operation of a group executes at the moment at which another one of it blocks."""
+"""Waits in a partial schedule: no operation of a group executes while another one of the group blocks."""
 
 from warpwright.solver.modulo.construct.placed import Placed
 
@@ -6,7 +6,7 @@ __all__ = ["Waits"]
 
 
 class Waits:
-    """Questions about blocking waits; it keeps nothing of its own."""
+    """Queries about blocking waits; it has no state of its own."""
 
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
@@ -27,7 +27,7 @@ class Waits:
         return False
 
     def obstacle(self, op: int, at: int, group: int) -> tuple[int, int] | None:
-        """Cycles to move later or earlier past a wait inside an execution; the interval when no move helps."""
+        """Cycles to move later or earlier past a wait inside an execution; the interval if no move helps."""
         placed, cycles = self._placed, self._placed.shape.cycles
         interval, waits, mine = placed.interval, self.blocks(op, group), cycles[op]
         for other in placed.members[group]:
@@ -42,7 +42,7 @@ class Waits:
         return (interval, interval) if self._new_waits(op, group) else None
 
     def victims(self, op: int, at: int, group: int) -> set[int]:
-        """Who would wait inside this operation, or execute while something waits because of it."""
+        """Operations that would wait during this one, or execute while another waits because of it."""
         placed, cycles, gone = self._placed, self._placed.shape.cycles, set()
         interval, waits = placed.interval, self.blocks(op, group)
         for other in placed.members[group]:
@@ -55,7 +55,7 @@ class Waits:
         return gone
 
     def _new_waits(self, op: int, group: int) -> list[int]:
-        """Who executes at a consumer's issue on another group, where that begins to wait because of this placement."""
+        """Operations that execute when a consumer on another group issues and now has to wait because of this placement."""
         placed, found = self._placed, []
         for link in placed.shape.out[op]:
             there, theirs = placed.start[link.other], placed.group[link.other]

@@ -1,4 +1,4 @@
-"""Constraint families of generic modulo problems: each module has ``FAMILY``, ``build``, ``check`` and ``explain``."""
+"""Rule families of generic modulo problems: each module has ``FAMILY``, ``build``, ``check`` and ``explain``."""
 
 from warpwright.solver.modulo.families import dependence, memory, placement, registers, units, waits
 

@@ -1,4 +1,4 @@
-"""Dependence: a consumer issues at least the latency after its producer, less the interval for each iteration between.
+"""Dependence: a consumer issues at least the latency after its producer, minus the interval for each iteration of distance.
 
 Crossing to another group adds the producer's spill cycles (Twill, arXiv 2512.18134, section 4.2: precedence and spills).
 """
@@ -14,7 +14,7 @@ FAMILY = "dependence"
 
 
 def build(encoding: Encoding) -> None:
-    """One difference constraint an edge, and a second one, guarded by the crossing, where a hand-off costs cycles."""
+    """One difference constraint per edge, and a second one, guarded by the crossing, if a hand-off costs cycles."""
     model, problem = encoding.model, encoding.problem
     with model.family(FAMILY):
         for edge in problem.edges:

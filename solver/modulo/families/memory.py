@@ -1,4 +1,4 @@
-"""Memory: results that live at the same time fit into each memory together, all copies of all iterations counted.
+"""Memory: results that live at the same time fit into each memory together, counting the copies of all iterations.
 
 (Twill, arXiv 2512.18134, section 4.2: liveness inside the solver, so that buffering depth follows from the schedule.)
 """
@@ -26,21 +26,19 @@ def build(encoding: Encoding) -> None:
 
 
 def held(encoding: Encoding, at: Op, memory: str) -> Expr:
-    """Footprint of everything alive in a memory at an operation's issue."""
+    """Size of everything alive in a memory at an operation's issue."""
     point = encoding.starts[at.id]
     tenants = _tenants(encoding.problem, memory)
     return weighted((size, encoding.copies(point, encoding.starts[op.id], encoding.end(op))) for op, size in tenants)
 
 
 def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
-    """Memories that overflow, with the cycle and what lives there."""
+    """Memories that overflow, with the cycle and the live results."""
     broken = []
     for index, memory in enumerate(problem.memories):
         found = crowded(_spans(problem, schedule, memory.name), schedule.interval, memory.capacity)
         if found:
-            message = (
-                f"{memory.name} holds {memory.capacity}, but {found.total} live in cycle {found.cycle}: {found.who}"
-            )
+            message = f"{memory.name} holds {memory.capacity}, but {found.total} are in use in cycle {found.cycle}: {found.who}"
             broken.append(Violation(FAMILY, "capacity", message, f"/memories/{index}"))
     return tuple(broken)
 

@@ -1,6 +1,6 @@
 """Placement: every operation on exactly one group of enough warps; variable latency on groups of its own, and only there.
 
-(Twill, arXiv 2512.18134, section 4.2: one warp an operation, all warps of a warpgroup for a warpgroup operation, and the
+(Twill, arXiv 2512.18134, section 4.2: one warp per operation, all warps of a warpgroup for a warpgroup operation, and the
 equivalence between variable latency and the dedicated warp.)
 """
 
@@ -17,7 +17,7 @@ FAMILY = "placement"
 
 
 def build(encoding: Encoding) -> None:
-    """Exactly one candidate an operation; groups that differ in their name only are used in order."""
+    """Exactly one candidate per operation; groups that differ only in their name are used in order."""
     model, problem = encoding.model, encoding.problem
     if not problem.groups:
         return
@@ -32,7 +32,7 @@ def build(encoding: Encoding) -> None:
 
 def _twins(problem: ModuloProblem) -> list[list[Group]]:
     if any(op.groups for op in problem.ops):
-        return []  # a pin tells twins apart
+        return []  # a pin distinguishes twins
     kinds: dict[tuple[int, int, bool], list[Group]] = {}
     for group in problem.groups:
         kinds.setdefault((group.warps, group.registers, group.variable_latency), []).append(group)
@@ -40,7 +40,7 @@ def _twins(problem: ModuloProblem) -> list[list[Group]]:
 
 
 def _in_order(encoding: Encoding, first: Group, second: Group) -> None:
-    """An operation is on the second twin only when an earlier one is on the first: a renaming, nothing is lost."""
+    """An operation is on the second twin only if an earlier one is on the first: a renaming, so nothing is lost."""
     earlier: list[Literal] = []
     for op in encoding.problem.ops:
         if (op.id, second.name) not in encoding.on:
@@ -66,7 +66,7 @@ def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, 
 
 
 def explain(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[str, ...]:
-    """Who runs where."""
+    """The operations of each group."""
     lines = []
     for group in problem.groups:
         mine = [op.id for op in problem.ops if schedule.groups.get(op.id) == group.name]

@@ -1,4 +1,4 @@
-"""Registers: results that live at the same time on one group fit into what one of its threads may hold.
+"""Registers: results that live at the same time on one group fit into the registers of one of its threads.
 
 (Twill, arXiv 2512.18134, section 4.2: the sum of live registers over the operations of a warp, in every cycle.)
 """
@@ -15,7 +15,7 @@ FAMILY = "registers"
 
 
 def build(encoding: Encoding) -> None:
-    """The sum of live registers of whoever shares the group, at every birth of a result."""
+    """The sum of live registers of the operations on the same group, at every birth of a result."""
     problem = encoding.problem
     if not problem.groups:
         return
@@ -28,7 +28,7 @@ def build(encoding: Encoding) -> None:
 
 
 def _counted(encoding: Encoding, at: Op, other: Op) -> Expr:
-    """Copies of the other's result alive at an issue when both are on one group, and nothing when they are not."""
+    """Copies of the other's result that live at an issue if both are on one group; otherwise nothing."""
     together = True if at.id == other.id else encoding.together(at, other)
     if together is False:
         return Expr(())
@@ -49,7 +49,7 @@ def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, 
         found = crowded(_spans(problem, schedule, group.name), schedule.interval, group.registers)
         if found:
             who = f"in cycle {found.cycle}: {found.who}"
-            message = f"a thread of {group.name} has {group.registers}, but {found.total} live {who}"
+            message = f"a thread of {group.name} has {group.registers}, but {found.total} are live {who}"
             broken.append(Violation(FAMILY, "limit", message, f"/groups/{index}"))
     return tuple(broken)
 
@@ -59,7 +59,7 @@ def explain(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[str, ...]
     lines = []
     for group in problem.groups:
         top = peak(_spans(problem, schedule, group.name), schedule.interval)
-        lines.append(f"{group.name}: at most {top.total} of {group.registers} registers a thread ({top.who})")
+        lines.append(f"{group.name}: at most {top.total} of {group.registers} registers per thread ({top.who})")
     return tuple(lines)
 
 

@@ -17,7 +17,7 @@ FAMILY = "units"
 
 
 def build(encoding: Encoding) -> None:
-    """Pairs of uses that cannot overlap are ordered; what is left is counted at every start of a use."""
+    """Pairs of uses that cannot overlap are ordered; the rest is counted at every start of a use."""
     with encoding.model.family(FAMILY):
         for unit in encoding.problem.units:
             uses = [(op, use) for op, use in _uses(encoding.problem, unit.name) if use.cycles]
@@ -42,7 +42,7 @@ def _exclude_pairs(encoding: Encoding, uses: list[tuple[Op, Use]]) -> None:
             model.at_least(linear((0, interval)), 1, note=note)
             continue
         order = encoding.order(p, q)
-        assert isinstance(order, Literal)  # the two points have phases of their own
+        assert isinstance(order, Literal)  # the two points have separate phases
         model.at_least(ahead, a.cycles, when=[order], note=note)
         model.at_least(interval - ahead, b.cycles, when=[order], note=note)
         model.at_least(ahead * -1, b.cycles, when=[order.negated()], note=note)
@@ -88,7 +88,7 @@ def _count(encoding: Encoding, uses: list[tuple[Op, Use]], capacity: int) -> Non
 
 
 def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
-    """Units over their capacity, with the cycle and who is on them."""
+    """Units over their capacity, with the cycle and the operations on them."""
     broken = []
     for index, unit in enumerate(problem.units):
         found = crowded(_spans(problem, schedule, unit.name), schedule.interval, unit.capacity)

@@ -1,6 +1,6 @@
-"""Waits: while a group blocks on a wait, none of its other operations may be executing; so no wait falls into one.
+"""Waits: while a group blocks on a wait, none of its other operations may be executing.
 
-A wait is due on an edge that always blocks, and on any edge that crosses groups (Twill, arXiv 2512.18134, section 4.2:
+A wait is needed on an edge that always blocks, and on any edge that crosses groups (Twill, arXiv 2512.18134, section 4.2:
 no other operation of that warp issues in the ``cycles`` before a blocking wait).
 """
 
@@ -54,7 +54,7 @@ def _waiting(encoding: Encoding, op: Op) -> Literal | bool:
 
 
 def _unit_keeps_apart(problem: ModuloProblem, op: Op, other: Op) -> bool:
-    """Both hold one unit exclusively from their issue on, and the other for all its execution: no wait can fall inside."""
+    """Both use one unit exclusively from their issue on, the other during all its execution: no wait can happen during it."""
     for unit in problem.units:
         mine = [use for use in op.uses if use.unit == unit.name and use.offset == 0 and use.cycles]
         theirs = [use for use in other.uses if use.unit == unit.name and use.offset == 0 and use.cycles >= other.cycles]
@@ -72,12 +72,12 @@ def _outside(encoding: Encoding, op: Op, other: Op, guards: list[Literal]) -> No
     past = linear((1, wait.phase), (-1, begin.phase))
     model.at_least(past, other.cycles, when=[order.negated(), *guards], note=note)
     model.at_least(past + interval, other.cycles, when=[order, *guards], note=note)
-    if wait.phase.index > begin.phase.index:  # then a tie counts as before
+    if wait.phase.index > begin.phase.index:  # then a tie counts as "before"
         model.at_most(past, -1, when=[order, *guards], note=note)
 
 
 def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
-    """Waits that fall into another operation of the same group."""
+    """Waits during another operation of the same group."""
     broken = []
     for index, op in enumerate(problem.ops):
         if not problem.groups or not schedule.waits(problem, op):
@@ -93,7 +93,7 @@ def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, 
 
 
 def explain(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[str, ...]:
-    """Who waits for whom."""
+    """Which operation waits for which."""
 
     def blocks(edge: Edge) -> bool:
         return edge.wait is Wait.ALWAYS or (edge.wait is Wait.ACROSS and schedule.crosses(edge))

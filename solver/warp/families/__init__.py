@@ -1,7 +1,7 @@
-"""Constraint families: one module a rule, each with ``NAME``, ``build``, ``check`` and ``explain``.
+"""Rule families: one module per rule, each with ``NAME``, ``build``, ``check`` and ``explain``.
 
 ``build`` writes the rule into a model, ``check`` decides it on a finished schedule in plain Python and imports no engine,
-``explain`` gives the numbers. The two must agree; tests hold them to it.
+``explain`` gives the numbers. ``build`` and ``check`` must agree; tests verify it.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ __all__ = ["FAMILIES", "STRUCTURAL", "Family", "family"]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One rule with its three faces."""
+    """One rule with its three functions."""
 
     name: str
     build: Callable[[Encoding], None]
@@ -71,7 +71,7 @@ FAMILIES = tuple(
     )
 )
 STRUCTURAL = 3
-"""The first families say whether a schedule is a schedule of this kernel at all; the others assume it."""
+"""The first families decide whether a schedule belongs to this kernel at all; the others assume it."""
 
 
 def family(name: str) -> Family:

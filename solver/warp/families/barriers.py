@@ -1,4 +1,4 @@
-"""Signals: a tcgen05 product signals with one arrival from a role of exactly one warp; named barriers are few.
+"""Signals: a tcgen05 product signals with one arrival from a role of exactly one warp; there are few named barriers.
 
 Each role of several warps that does not cover the block takes one named barrier for its internal synchronisation, of the 13
 that generated code may use. A product into tensor memory writes a pipeline buffer. Source: TileLang 0.1.15 wheel,
@@ -40,7 +40,11 @@ def check(reading: Reading) -> tuple[Violation, ...]:
     problem = reading.problem
     for op_id in tensor_products(problem):
         if not problem.device.tcgen05:
-            found.append(Violation(NAME, "no-tcgen05", f"{op_id} needs tcgen05, {problem.device.arch} has none", op_id))
+            found.append(
+                Violation(
+                    NAME, "no-tcgen05", f"{op_id} needs tcgen05, which {problem.device.arch} does not have", op_id
+                )
+            )
         for name in reading.placement.get(op_id, ()):
             role = reading.roles.get(name)
             if role is not None and role.warps != 1:
@@ -51,7 +55,9 @@ def check(reading: Reading) -> tuple[Violation, ...]:
             found.append(Violation(NAME, "unprotected-accumulator", message, op_id))
     ranges = [role for role in reading.schedule.roles if 1 < role.warps < reading.schedule.num_warps]
     if len(ranges) > problem.device.named_barriers:
-        message = f"{len(ranges)} partial thread ranges; there are {problem.device.named_barriers} named barriers"
+        message = (
+            f"{len(ranges)} partial thread ranges need a named barrier each; there are {problem.device.named_barriers}"
+        )
         found.append(Violation(NAME, "named-barriers", message))
     return tuple(found)
 

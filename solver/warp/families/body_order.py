@@ -1,4 +1,4 @@
-"""A role runs its list in order, one stream; stage offsets may not break a dependence through unprotected storage.
+"""A role runs its list in order, as one stream; stage offsets must not break a dependence through unprotected storage.
 
 An item at offset d works on iteration i - d at step i. Only pipeline buffers have versions, so for any other dependence of x
 before y (distance k) the step of x must come first: ``(d_x, position x) < (d_y + k, position y)``. Offsets are those of the
@@ -23,7 +23,7 @@ NAME = "body_order"
 
 
 def build(enc: Encoding) -> None:
-    """One stream a role: source order without stages, free order with them; length of an iteration."""
+    """One stream per role: source order without stages, free order with them; length of an iteration."""
     for scope in enc.loops:
         for role in enc.structure.roles:
             items = enc.structure.body(scope.id, role)
@@ -81,7 +81,7 @@ def _implied(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> 
     """Pairs whose order in the list follows from dependences, because both always run at stage 0.
 
     Steps compare lexicographically by stage and place, so orderings inside one iteration are transitive whatever the stages
-    in between; between two items of stage 0 they order the list itself. It spares the search most of the pairs.
+    in between; between two items of stage 0 they order the list itself. This saves the search most of the pairs.
     """
     after: dict[str, set[str]] = {item: set() for item in items}
     for ordering in orderings(enc.problem, enc.structure, scope.id, role):
@@ -105,7 +105,7 @@ def _sides(enc: Encoding, scope: Scope, role: str) -> dict[int, tuple[str, ...]]
 
 
 def _build_stages(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
-    """Items take the stage of the channels they touch, all others stage 0, and some channel is at stage 0."""
+    """Items have the stage of the channels that they touch, all others stage 0, and some channel is at stage 0."""
     sides = _sides(enc, scope, role)
     lowest: list[Literal] = []
     for index, touching in sides.items():
@@ -137,7 +137,7 @@ def _no_offsets(scope: Scope) -> str:
 
 
 def _build_spans(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
-    """Spans of one pipeline follow one another: all work on a value, with what it waits for, before the next one's."""
+    """Spans of one pipeline follow one another: all work on a value, and the waits for it, before those of the next one."""
     for index in _sides(enc, scope, role):
         channel = enc.structure.channels[index]
         sides = [value.writes if role == channel.producer else value.reads for value in channel.hand_offs]
@@ -153,7 +153,7 @@ def _same_stage(enc: Encoding, scope: str, role: str, one: str, other: str, when
 
 
 def _build_results(enc: Encoding, scope: Scope, role: str) -> None:
-    """What waits for an asynchronous product starts when its result is there."""
+    """Items that wait for an asynchronous product start after its result is available."""
     for ordering in orderings(enc.problem, enc.structure, scope.id, role):
         op = enc.problem.ops.get(ordering.first)
         if not ordering.waits_for_result or op is None:
@@ -195,7 +195,7 @@ def _check_stages(reading: Reading, scope: str, role: str, entries: tuple[Entry,
             sync = entry.instruction
             if sync.pipeline not in opened and stage_of.setdefault(sync.pipeline, sync.stage) != sync.stage:
                 message = (
-                    f"{role} has spans of {sync.pipeline} in {scope} at different stages: they would change places"
+                    f"{role} has spans of {sync.pipeline} in {scope} at different stages: their order would change"
                 )
                 found.append(Violation(NAME, "spans-share-stage", message, sync.pipeline))
             if sync.pipeline in opened:
@@ -231,12 +231,14 @@ def _check_waits(reading: Reading, scope: str, role: str, entries: tuple[Entry, 
         wait = wait_behind(reading.problem.ops, together, entry.item)
         for span in reading.spans_around(scope, role, entry.position, entry.item):
             if wait is None or place[wait] > span.close:
-                message = f"{role} releases {span.pipeline} while {op.id} may still read it: no wait in between"
+                message = (
+                    f"{role} releases {span.pipeline} while {op.id} may still read it: there is no wait in between"
+                )
                 found.append(Violation(NAME, "release-without-wait", message, op.id))
 
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
-    """Stage offsets in use, by role and scope; without a schedule, those that the pins ask for where none can be."""
+    """Stage offsets in use, by role and scope; without a schedule, the pinned ones that are impossible."""
     if reading is None:
         asked = [(pin, problem.scopes[problem.ops[pin.op].scope]) for pin in problem.pins.stages if pin.stage]
         return tuple(

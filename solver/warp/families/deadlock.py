@@ -1,9 +1,9 @@
-"""Nobody waits for ever: the synchronisations, run in emission order, let every role finish.
+"""No role waits for ever: the synchronisations, run in emission order, let every role finish.
 
 ``check`` replays TileLang's own model: each loop runs ``max(2, deepest pipeline + 1)`` times plus its stage shift; a role's
 (k+1)-th wait needs k+1 commits, its (k+1)-th acquire needs ``depth + releases >= k+1``. That is too few iterations for bodies
-with stage offsets: a role that lags by two iterations may stop only in the third. A second replay therefore runs as many more
-iterations as the largest offset; what it finds TileLang accepts, and the kernel hangs. ``build`` adds nothing: start times
+with stage offsets: a role that lags by two iterations may block only in the third. A second replay therefore runs as many more
+iterations as the largest offset; TileLang accepts what it finds, and the kernel hangs. ``build`` adds nothing: start times
 that repeat every interval and keep the ring of :mod:`warpwright.solver.warp.families.pipeline_depth` are a proof that
 every wait ends. Source:
 TileLang 0.1.15 wheel, MWS:1617-1717; rule book 1.8.
@@ -19,7 +19,7 @@ from warpwright.solver.warp.schedule_reader import Reading
 
 NAME = "deadlock"
 LARGEST_REPLAY = 200_000
-"""Events of one role's replay; deeper nests are replayed with two trips a loop, which is where parity shows."""
+"""Limit of the events of one role's replay; deeper nests are replayed with two trips per loop, which is enough to show parity."""
 
 
 def build(enc: Encoding) -> None:
@@ -28,7 +28,9 @@ def build(enc: Encoding) -> None:
 
 
 def check(reading: Reading) -> tuple[Violation, ...]:
-    """Greedy execution of all roles' synchronisations, as long as TileLang replays them and then with all stage offsets."""
+    """Greedy execution of all roles' synchronisations, first with TileLang's number of iterations and then with all
+    stage offsets.
+    """
     deepest = max((pipeline.depth for pipeline in reading.schedule.pipelines), default=1)
     trips = max(2, deepest + 1)
     found = _replay(reading, trips, "waits-for-ever")
@@ -72,7 +74,7 @@ def _may_go(reading: Reading, sync: Sync, counts: dict[tuple[str, SyncKind], int
 
 
 def _flatten(reading: Reading, scope: str, role: str, trips: int) -> list[Sync]:
-    """Synchronisations of a role in the order it meets them, stage offsets applied."""
+    """Synchronisations of a role in the order of execution, with stage offsets applied."""
     entries = reading.entries(scope, role)
     shift = max((entry.delta for entry in entries), default=0)
     times = 1 if scope == ROOT else trips
@@ -95,6 +97,6 @@ def _flatten(reading: Reading, scope: str, role: str, trips: int) -> list[Sync]:
 
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
-    """Nothing to count."""
+    """This family has no numbers."""
     del problem, reading
     return ()

@@ -1,9 +1,9 @@
-"""Storage that one role writes and another touches changes hands through a pipeline, in the scope where the two meet.
+"""Storage that one role writes and another touches changes hands through a pipeline, in the scope that contains both.
 
-TileLang emits no synchronisation and no message for a buffer outside every pipeline (rule book 1.14.4 and 1.14.5; the
+TileLang emits no synchronisation and no message for a buffer outside all pipelines (rule book 1.14.4 and 1.14.5; the
 ``TODO`` at ``auto_schedule.cc:21-24`` names it). A span hands over everything that its producer did in it at once, so a buffer
 that is filled, used and filled again needs a span for each (TileLang checks no order between roles, rule book 1.5). Private
-storage never changes hands: each role has an instance of its own.
+storage never changes hands: each role has its own instance.
 """
 
 from warpwright.solver.domain.fact import Fact
@@ -21,13 +21,13 @@ NAME = "hand_offs"
 
 
 def build(enc: Encoding) -> None:
-    """Infeasible when the placement asks for a hand-off that no pipeline can do."""
+    """Infeasible if the placement needs a hand-off that no pipeline can do."""
     for conflict in enc.structure.conflicts:
         enc.model.at_least(linear(constant=0), 1, note=conflict.message)
 
 
 def check(reading: Reading) -> tuple[Violation, ...]:
-    """Looks at every buffer with its accesses by role."""
+    """Checks every buffer with its accesses by role."""
     found: list[Violation] = []
     for buffer in reading.problem.graph.buffers:
         touching = [op for op in reading.problem.graph.ops if buffer.name in _buffers(op)]
@@ -70,7 +70,7 @@ def _check_private(
         for role in reading.roles if buffer in scope.reads else ():
             missing = [writer.id for writer in writers if role not in reading.placement.get(writer.id, ())]
             if missing and reading.bodies.get((scope.id, role)):
-                message = f"{role} enters {scope.id}, which {buffer} decides over, but {missing[0]} fills another role's instance"
+                message = f"{role} enters {scope.id}, which depends on {buffer}, but {missing[0]} fills another role's instance"
                 found.append(Violation(NAME, "private-storage", message, scope.id))
     roles = {role for op in touching for role in reading.placement.get(op.id, ())}
     if len(roles) < 2:
@@ -89,7 +89,7 @@ def _check_pair(
     (writer, source), (other, target) = first, second
     problem = reading.problem
     if problem.graph.buffer(buffer).memory is Memory.GLOBAL:
-        message = f"{source} writes global {buffer} in {writer.id}, {target} touches it in {other.id}, unsynchronised"
+        message = f"{source} writes global {buffer} in {writer.id}, {target} touches it in {other.id}, without synchronisation"
         found.append(Violation(NAME, "global-hand-off", message, buffer))
         return
     scope = problem.source.meeting_scope(writer, other)
@@ -98,7 +98,7 @@ def _check_pair(
     if not guarding or {source, target} != {role for role, _ in sides}:
         message = (
             f"{source} writes {buffer} in {writer.id} and {target} touches it in {other.id}, "
-            f"but no pipeline in {scope} stands between them"
+            f"but no pipeline in {scope} synchronises them"
         )
         found.append(Violation(NAME, "no-pipeline", message, buffer))
         return
@@ -108,7 +108,10 @@ def _check_pair(
         and problem.scopes[scope].kind is not ScopeKind.ROOT
         and _is_older(reading, scope, buffer, other, source)
     ):
-        message = f"{other.id} uses the {buffer} of an earlier iteration of {scope}; a pipeline hands over this one's"
+        message = (
+            f"{other.id} uses the {buffer} of an earlier iteration of {scope}; "
+            "a pipeline hands over the value of the same iteration"
+        )
         found.append(Violation(NAME, "loop-carried-hand-off", message, buffer))
         return
     filling, using = (first, second) if producing else (second, first)
@@ -145,7 +148,7 @@ def _check_order(
 
 
 def _cycle(reading: Reading, pipeline: str, scope: str, op: Op, role: str) -> int | None:
-    """Which of the role's spans of a pipeline in this scope an operation is in; None when in none."""
+    """Which of the role's spans of a pipeline in this scope contains an operation; None if none does."""
     item = reading.problem.source.item_in(scope, op)
     body = reading.bodies.get((scope, role), ())
     places = [n for n, entry in enumerate(body) if isinstance(entry, OpRef) and entry.id == item]
@@ -164,7 +167,7 @@ def _sides(reading: Reading, pipeline: str, scope: str) -> set[tuple[str, bool]]
 
 
 def _is_older(reading: Reading, scope: str, buffer: str, other: Op, producer: str) -> bool:
-    """Whether the other role's read stands before every one of the producer's accesses in source order."""
+    """Whether the other role's read is before all of the producer's accesses in source order."""
     problem = reading.problem
     order = [op.id for op in problem.source.below(scope)]
     filling = [

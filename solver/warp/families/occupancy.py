@@ -1,7 +1,7 @@
-"""As many blocks as the kernel asks for fit one SM: shared memory with each block's reserve, warps, block slots.
+"""The number of blocks that the kernel requests fits one SM: shared memory with each block's reserve, warps, block slots.
 
-Registers follow from the launch bound (``min_blocks``) and are the pool's matter. Source: the profile's ``sm.*`` and
-``shared.*``; rule book 1.11 (228 KiB an SM, 1 KiB reserved a block).
+Registers follow from the launch bound (``min_blocks``); the family ``register_pool`` checks them. Source: the
+profile's ``sm.*`` and ``shared.*``; rule book 1.11 (228 KiB per SM, 1 KiB reserved per block).
 """
 
 from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
@@ -22,12 +22,12 @@ NAME = "occupancy"
 def build(enc: Encoding) -> None:
     """Shared memory, warps and slots of ``min_blocks`` blocks."""
     model, device, blocks = enc.model, enc.problem.device, max(enc.problem.graph.min_blocks_per_sm, 1)
-    model.at_most(linear(constant=blocks), device.sm_blocks, note=f"{blocks} blocks an SM")
+    model.at_most(linear(constant=blocks), device.sm_blocks, note=f"{blocks} blocks per SM")
     for groups, literal in enc.groups.items():
         if groups * WARPGROUP * blocks > device.sm_warps:
             model.any_of([literal.negated()], note=f"{blocks} blocks of {groups} warpgroups on one SM")
     if blocks > 1:
-        # A block's barriers are at most this much; the exact granules are counted in the shared-memory family.
+        # A block's barriers need at most this much; the shared-memory family counts the exact granules.
         static = static_bytes(max(values) for values in enc.depth_is)
         most = device.shared_bytes_per_sm // blocks - device.shared_bytes_reserved - static
         model.at_most(on_chip(enc), most, note=f"shared memory of {blocks} blocks on one SM")
@@ -38,7 +38,7 @@ def check(reading: Reading) -> tuple[Violation, ...]:
     found: list[Violation] = []
     device, blocks = reading.problem.device, max(reading.problem.graph.min_blocks_per_sm, 1)
     if blocks > device.sm_blocks:
-        message = f"{blocks} blocks an SM asked for, {device.sm_blocks} possible"
+        message = f"{blocks} blocks per SM requested, {device.sm_blocks} possible"
         found.append(Violation(NAME, "block-slots", message))
     warps = reading.schedule.num_warps * blocks
     if warps > device.sm_warps:
@@ -54,11 +54,11 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     """Blocks that fit an SM by each resource."""
     if reading is None:
         blocks = max(problem.graph.min_blocks_per_sm, 1)
-        return (Fact("blocks an SM", blocks, problem.device.sm_blocks, "blocks"),)
+        return (Fact("blocks per SM", blocks, problem.device.sm_blocks, "blocks"),)
     held = Footprint(
         WARP_THREADS * reading.schedule.num_warps, entry_of(reading), block_bytes(problem.graph, reading.schedule)
     )
     by_resource = blocks_by_resource(problem.device, held)
     note = ", ".join(f"{resource} holds {blocks}" for resource, blocks in by_resource.items())
     asked = max(problem.graph.min_blocks_per_sm, 1)
-    return (Fact("blocks an SM", asked, min(by_resource.values()), "blocks", note=note),)
+    return (Fact("blocks per SM", asked, min(by_resource.values()), "blocks", note=note),)

@@ -1,4 +1,4 @@
-"""What the user fixed stays fixed. Every pin is a family of its own, so that two that clash are both named.
+"""What the user fixed stays fixed. Every pin is a family of its own, so that two conflicting ones are both named.
 
 A pin that names a role or a pipeline that this kernel cannot have is infeasible, never ignored. Source:
 ``warpwright.solver.domain.pins``.
@@ -174,7 +174,7 @@ def _switch_values(reading: Reading, pins: Pins) -> Compared:
 
 
 def _owners(reading: Reading) -> list[tuple[str, ...]]:
-    """Scope, roles and values an iteration of each pipeline: those that are equal could be merged."""
+    """Scope, roles and values per iteration of each pipeline: equal ones could be merged."""
     owners = []
     for pipeline in reading.schedule.pipelines:
         scope = reading.scope_of.get(pipeline.name, ROOT)

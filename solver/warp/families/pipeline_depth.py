@@ -1,9 +1,9 @@
-"""A version is free again only when its last user released it: ``acquire(i + depth)`` comes after ``release(i)``.
+"""A version is free again only after its last user released it: ``acquire(i + depth)`` comes after ``release(i)``.
 
 So the interval is at least the time from a version's refill to its release, divided by the depth; loads are counted with
 the latency they have under load. A value that lives across iterations allows one version only (TileLang would hand out the
 value of ``depth`` iterations ago, rule book 1.14.8), and more versions than values are never used. A pipeline with several
-spans an iteration hands over a value in each, so its refills come sooner and no span sees what another left. Source: rule book
+spans per iteration hands over a value in each, so its refills come sooner and no span sees another one's value. Source: rule book
 1.4, 1.8; literature.md 2.1 (depth = ceil(R / II)); facebookexperimental/triton pull 1804 (versions >= lead + 1).
 """
 
@@ -30,7 +30,7 @@ def build(enc: Encoding) -> None:
     for index, channel in enumerate(enc.structure.channels):
         depth = enc.depth[index]
         if channel.carried:
-            model.at_most(depth, 1, note=f"{channel.buffer} may have one version only: {channel.carried}")
+            model.at_most(depth, 1, note=f"{channel.buffer} may have only one version: {channel.carried}")
         limit = iteration_limit(enc.problem, channel.scope)
         if limit is not None:
             values = limit * len(channel.hand_offs)
@@ -48,7 +48,7 @@ def build(enc: Encoding) -> None:
         for unit in Unit:
             busy = unit_cycles(enc.problem.source, scope.id, unit)
             if busy:
-                model.at_least(enc.interval[scope.id], busy, note=f"{unit.value} is busy {busy} cycles an iteration")
+                model.at_least(enc.interval[scope.id], busy, note=f"{unit.value} is busy {busy} cycles per iteration")
 
 
 def _build_ring(enc: Encoding, index: int) -> None:
@@ -110,17 +110,24 @@ def check(reading: Reading) -> tuple[Violation, ...]:
         for buffer in pipeline.buffers:
             reason = reading.problem.source.loop_carried(buffer, scope, values)
             if reason and pipeline.depth > 1:
-                message = f"{pipeline.name} has depth {pipeline.depth}, but {buffer} may have one version: {reason}"
+                message = (
+                    f"{pipeline.name} has depth {pipeline.depth}, but {buffer} may have only one version: {reason}"
+                )
                 found.append(Violation(NAME, "loop-carried", message, buffer))
         limit = iteration_limit(reading.problem, scope)
         if limit is not None and pipeline.depth > limit * max(len(values), 1):
-            message = f"{pipeline.name} has depth {pipeline.depth}; {scope} runs {limit} times, the rest is never used"
+            message = (
+                f"{pipeline.name} has depth {pipeline.depth}; {scope} runs only {limit} times, "
+                "so the other versions are never used"
+            )
             found.append(Violation(NAME, "deeper-than-trips", message, pipeline.name))
     return tuple(found)
 
 
 def life_cycles(problem: WarpProblem, channel: Channel, consumer_warps: int) -> int:
-    """Cycles from a version's refill to its release when nothing else delays it; over the interval, the depth it needs."""
+    """Cycles from a version's refill to its release if nothing else delays it; divided by the interval, the depth
+    that it needs.
+    """
     structure, latency = structure_of(problem), problem.device.barrier_latency_cycles
     percent = problem.device.load_latency_percent
 
@@ -141,7 +148,7 @@ def life_cycles(problem: WarpProblem, channel: Channel, consumer_warps: int) -> 
 
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
-    """Versions of each channel against the most that make sense, with the cycles that one version is in use."""
+    """Versions of each channel against the useful maximum, with the cycles that one version is in use."""
     facts = []
     widths = [role.warps for role in reading.schedule.roles if role.name == CONSUMER] if reading is not None else []
     consumer_warps = widths[0] if widths else max(problem.graph.threads // WARP_THREADS, WARPGROUP)

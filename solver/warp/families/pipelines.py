@@ -1,7 +1,7 @@
 """A pipeline protects shared storage between exactly one producer and one consumer role, in one scope, in closed spans.
 
 Every access to a protected buffer is inside an open span of its innermost pipeline; a body opens and closes each span
-itself; in a loop the producer commits as often as the consumer releases; both sides do some work on the buffers. A buffer
+itself; in a loop the producer commits as often as the consumer releases; both sides work on the buffers. A buffer
 in several pipelines needs their scopes strictly nested. An operation writes buffers of one pipeline only. Source:
 TileLang 0.1.15 wheel, MWS:616-630, 761-790, 1039-1058, 1111-1126, 1284-1308, 1435-1615; rule book 1.4 and 1.6.
 """
@@ -47,10 +47,10 @@ def check(reading: Reading) -> tuple[Violation, ...]:
 
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
-    """Pipelines and the synchronisations they cost a trip."""
+    """Pipelines and their synchronisations per trip."""
     if reading is None:
         channels = structure_of(problem).channels
-        return (Fact("pipelines", len(channels), None, "when none are merged", tuple((c.name, 1) for c in channels)),)
+        return (Fact("pipelines", len(channels), None, "if none are merged", tuple((c.name, 1) for c in channels)),)
     counts = dict.fromkeys(reading.pipelines, 0)
     for body in reading.bodies.values():
         for instruction in body:
@@ -64,7 +64,7 @@ def _say(found: list[Violation], rule: str, message: str, place: str) -> None:
 
 
 def _check_declarations(reading: Reading, found: list[Violation]) -> None:
-    """What the other checks rely on: pipelines that can be told apart, of shared buffers, each used in one scope."""
+    """The assumptions of the other checks: distinguishable pipelines of shared buffers, each used in one scope."""
     _check_pipelines(reading, found)
     scopes = _scopes_of_use(reading, found)
     _check_one_scope(scopes, found)
@@ -104,7 +104,12 @@ def _scopes_of_use(reading: Reading, found: list[Violation]) -> dict[str, set[st
             if not isinstance(instruction, Sync):
                 continue
             if instruction.pipeline not in scopes:
-                _say(found, "unknown-pipeline", f"{scope} synchronises on no pipeline {instruction.pipeline}", scope)
+                _say(
+                    found,
+                    "unknown-pipeline",
+                    f"{scope} synchronises on pipeline {instruction.pipeline}, which does not exist",
+                    scope,
+                )
             else:
                 scopes[instruction.pipeline].add(scope)
     return scopes
@@ -127,7 +132,7 @@ def _check_nesting(reading: Reading, scopes: Mapping[str, set[str]], found: list
 
 
 def _strictly_nested(problem: WarpProblem, used: Sequence[set[str]]) -> bool:
-    """Whether the known ones of these scopes lie inside one another, one at each level, as many as there are sets of them."""
+    """Whether the known scopes of these sets are nested in one another, one per set."""
     paths = [problem.source.path_to(scope) for scope in sorted(set().union(*used)) if scope in problem.scopes]
     inside = all(left[-1] in right or right[-1] in left for left in paths for right in paths)
     return inside and len({len(path) for path in paths}) == len(used)
@@ -151,7 +156,7 @@ def _check_owners(reading: Reading, found: list[Violation]) -> None:
         scope = reading.scope_of.get(pipeline.name, ROOT)
         commits, releases = len(roles[SyncKind.PRODUCER_COMMIT]), len(roles[SyncKind.CONSUMER_RELEASE])
         if scope != ROOT and commits != releases:
-            message = f"{pipeline.name} commits {commits} times and releases {releases} times an iteration of {scope}"
+            message = f"{pipeline.name} commits {commits} times and releases {releases} times per iteration of {scope}"
             _say(found, "parity-diverges", message, pipeline.name)
 
 
@@ -218,7 +223,7 @@ def _check_coverage(reading: Reading, found: list[Violation]) -> None:
 
 
 def _check_observed(reading: Reading, op: Op, buffer: str, pipeline: str, found: list[Violation]) -> None:
-    """An asynchronous operation's completion rides on a barrier that its own role signals (MWS:1309-1341)."""
+    """An asynchronous operation's completion needs a barrier that its own role signals (MWS:1309-1341)."""
     if op.issue is Issue.BLOCKING:
         return
     reads = buffer in {access.buffer for access in op.reads}
@@ -226,13 +231,14 @@ def _check_observed(reading: Reading, op: Op, buffer: str, pipeline: str, found:
         side = _covering(reading, op.scope, op.id, role, pipeline)
         if side != "producing" and not (side and reads):
             message = (
-                f"{role} starts {op.id} into {buffer} outside the producer's side of {pipeline}; nothing sees it end"
+                f"{role} starts {op.id} into {buffer} outside the producer's side of {pipeline}; "
+                "no barrier waits for its completion"
             )
             _say(found, "asynchronous-unobserved", message, op.id)
 
 
 def _covering(reading: Reading, op_scope: str, op_id: str, role: str, pipeline: str) -> str:
-    """``producing`` or ``consuming`` when the role holds the pipeline around this operation, else an empty text."""
+    """``producing`` or ``consuming`` if the role holds the pipeline around this operation, else an empty text."""
     scope = reading.scope_of[pipeline]
     path = (*reading.problem.source.path_to(op_scope), op_id)
     item = path[path.index(scope) + 1]

@@ -53,15 +53,15 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
 
 
 def _invisible_scalars(problem: WarpProblem) -> list[str]:
-    """Uses of scalars that are defined under a guard: TileLang shows the definition inside of its branch only."""
+    """Uses of scalars that are defined under a guard: in TileLang the definition is visible only inside its branch."""
     guarded = {op.binds for op in problem.graph.ops if op.kind is OpKind.BIND and op.guarded}
     uses = [(op.id, name) for op in problem.graph.ops for name in op.uses_scalars if name in guarded]
     uses += [(scope.id, name) for scope in problem.graph.scopes for name in scope.uses_scalars if name in guarded]
-    return [f"{item} uses {name}, which is defined under a guard only" for item, name in uses]
+    return [f"{item} uses {name}, which is defined only under a guard" for item, name in uses]
 
 
 def _missing_scalars(problem: WarpProblem, structure: Structure) -> list[str]:
-    """Uses of scalars in roles that do not define them: only a pin can keep a definition away from its users."""
+    """Uses of scalars in roles that do not define them: only a pin can separate a definition from its users."""
     definers = {op.binds: op.id for op in problem.graph.ops if op.kind is OpKind.BIND and op.binds}
     users = [(op.id, op.uses_scalars, structure.placement[op.id]) for op in problem.graph.ops]
     for scope in problem.graph.scopes:
@@ -97,7 +97,12 @@ def _check_programs(reading: Reading, found: list[Violation]) -> None:
                 _violation(found, "body-twice", f"{body.role} has two bodies in {program.scope}", program.scope)
             seen.add((program.scope, body.role))
             if body.role not in reading.roles:
-                _violation(found, "unknown-role", f"{program.scope} has a body for no role {body.role}", program.scope)
+                _violation(
+                    found,
+                    "unknown-role",
+                    f"{program.scope} has a body for role {body.role}, which does not exist",
+                    program.scope,
+                )
             parent = problem.scopes[program.scope].parent if program.scope in problem.scopes else None
             entered = parent is None or OpRef(program.scope) in reading.bodies.get((parent, body.role), ())
             if body.instructions and not entered:
@@ -119,10 +124,10 @@ def _check_statements(reading: Reading, found: list[Violation]) -> None:
             elif item in problem.ops:
                 lexical = problem.ops[item].scope
             else:
-                _violation(found, "unknown-statement", f"no statement of the kernel is called {item}", item)
+                _violation(found, "unknown-statement", f"the kernel has no statement {item}", item)
                 continue
             if lexical != scope:
-                _violation(found, "wrong-scope", f"{item} stands in {lexical}, not in {scope}", item)
+                _violation(found, "wrong-scope", f"{item} belongs to {lexical}, not to {scope}", item)
     protected = {buffer for pipeline in reading.schedule.pipelines for buffer in pipeline.buffers}
     for op in problem.graph.ops:
         roles = reading.placement.get(op.id, ())
@@ -150,4 +155,4 @@ def _check_scalars(reading: Reading, found: list[Violation]) -> None:
                     message = f"{role.name} runs {item}, which uses {scalar}, without {source.id} before it"
                     _violation(found, "scalar-not-defined", message, item)
                 elif source.guarded:
-                    _violation(found, "scalar-guarded", f"{item} uses {scalar}, defined under a guard only", item)
+                    _violation(found, "scalar-guarded", f"{item} uses {scalar}, defined only under a guard", item)

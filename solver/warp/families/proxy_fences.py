@@ -65,9 +65,7 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
         needed = tuple(
             (c.name, len(c.hand_offs)) for c in structure_of(problem).channels if release_is_fenced(problem, c)
         )
-        return (
-            (Fact("fences", sum(n for _, n in needed), None, "when none are merged", needed, note),) if needed else ()
-        )
+        return (Fact("fences", sum(n for _, n in needed), None, "if none are merged", needed, note),) if needed else ()
     held = dict.fromkeys(reading.pipelines, 0)
     for body in reading.bodies.values():
         for entry in body:

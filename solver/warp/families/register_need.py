@@ -1,4 +1,4 @@
-"""A role's budget holds what its threads keep live, and the launch budget holds one warpgroup instruction.
+"""A role's budget covers its threads' live registers, and the launch budget covers one warpgroup instruction.
 
 What a program needs is the device model's (:mod:`warpwright.solver.device.registers`): live accumulators and fragments per
 thread, and at that moment registers for addresses and temporaries. Calibrated on ptxas 13.0.88: 192 accumulators a thread fit
@@ -63,7 +63,7 @@ def check(reading: Reading) -> tuple[Violation, ...]:
         budget = role.registers_per_thread or entry
         if peak.registers > budget:
             held = ", ".join(f"{who} {amount}" for who, amount in peak.holders)
-            message = f"{role.name} needs {peak.registers} registers a thread at {peak.op} ({held}), it has {budget}"
+            message = f"{role.name} needs {peak.registers} registers per thread at {peak.op} ({held}), but has {budget}"
             found.append(Violation(NAME, "role-budget", message, role.name))
         floor = instruction_floor(program, role.warps)
         if floor > entry:
@@ -84,7 +84,7 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
             budget = role.registers_per_thread or entry
             note = f"fullest at {peak.op}" if peak.op else ""
             facts.append(
-                Fact(f"{role.name} registers", peak.registers, budget, "registers a thread", peak.holders, note)
+                Fact(f"{role.name} registers", peak.registers, budget, "registers per thread", peak.holders, note)
             )
         return tuple(facts)
     structure = structure_of(problem)
@@ -97,5 +97,5 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
         note = f"with {warps} warps; fullest at {peak.op}" if peak.op else f"with {warps} warps"
         if peak.registers == 0:
             continue
-        facts.append(Fact(f"{name} registers", peak.registers, limit, "registers a thread", peak.holders, note))
+        facts.append(Fact(f"{name} registers", peak.registers, limit, "registers per thread", peak.holders, note))
     return tuple(facts)

@@ -1,10 +1,11 @@
-"""Registers that roles ask for at run time come out of what the block got at launch, a warpgroup at a time.
+"""Registers that roles request at run time come from what the block got at launch, one warpgroup at a time.
 
 A budget is a multiple of 8 in [24, 256]; either every role has one or none has (a mixture makes TileLang choose the wrong
-direction of ``setmaxnreg``). Roles in one warpgroup share the value, idle warps take their warpgroup's, an idle warpgroup
+direction of ``setmaxnreg``). Roles in one warpgroup share the value, idle warps have their warpgroup's, an idle warpgroup has
 the smallest of any role. Their sum may not exceed ``warpgroups * R0``, where R0 is what ptxas gives at launch:
-``min(floor(65536 / (threads * min_blocks) / 8) * 8, largest budget)``. Over-asking hangs in ``setmaxnreg.inc``; nothing in
-TileLang or ptxas refuses it. Source: rule book 1.3; TileLang 0.1.15 wheel, MWS:553-613, ``codegen_cuda.cc:594``,
+``min(floor(65536 / (threads * min_blocks) / 8) * 8, largest budget)``. A request for too many hangs in
+``setmaxnreg.inc``; nothing in TileLang or ptxas refuses it. Source: rule book 1.3; TileLang 0.1.15 wheel,
+MWS:553-613, ``codegen_cuda.cc:594``,
 ``annotate_warp_group_reg_alloc.cc:256-265``.
 """
 
@@ -22,7 +23,7 @@ NAME = "register_pool"
 
 
 def build(enc: Encoding) -> None:
-    """Range of each budget, one value a warpgroup, and the sum over warpgroups."""
+    """Range of each budget, one value per warpgroup, and the sum over warpgroups."""
     model, device = enc.model, enc.problem.device
     none = enc.no_reallocation
     if not device.setmaxnreg:
@@ -30,8 +31,12 @@ def build(enc: Encoding) -> None:
     for role in enc.structure.roles:
         model.equal(enc.registers[role], 0, when=[none])
         positive = [none.negated()]
-        model.at_least(enc.registers[role], device.setmaxnreg_minimum, when=positive, note="least budget ptxas takes")
-        model.at_most(enc.registers[role], device.setmaxnreg_maximum, when=positive, note="largest budget ptxas takes")
+        model.at_least(
+            enc.registers[role], device.setmaxnreg_minimum, when=positive, note="smallest budget that ptxas accepts"
+        )
+        model.at_most(
+            enc.registers[role], device.setmaxnreg_maximum, when=positive, note="largest budget that ptxas accepts"
+        )
     if device.setmaxnreg:
         _build_pool(enc)
 
@@ -50,7 +55,7 @@ def _build_pool(enc: Encoding) -> None:
         totals.append(held)
         inside = [_covers(enc, role, group) for role in roles]
         for role, literal in zip(roles, inside, strict=True):
-            model.equal(held - enc.registers[role], 0, when=[literal], note="one budget a warpgroup")
+            model.equal(held - enc.registers[role], 0, when=[literal], note="one budget per warpgroup")
         unused = [enc.groups[n].negated() for n in enc.groups if n <= group]
         nobody = [literal.negated() for literal in inside]
         model.equal(held - idle, 0, when=[*nobody, *unused], note="an idle warpgroup takes the smallest budget")
@@ -63,7 +68,7 @@ def _build_pool(enc: Encoding) -> None:
             linear(*((1, held) for held in totals)),
             groups * entry,
             when=[literal, enc.no_reallocation.negated()],
-            note=f"{groups} warpgroups were launched with {entry} registers a thread",
+            note=f"{groups} warpgroups were launched with {entry} registers per thread",
         )
 
 
@@ -102,9 +107,12 @@ def check(reading: Reading) -> tuple[Violation, ...]:
             span = (
                 f"multiples of {device.setmaxnreg_step} in [{device.setmaxnreg_minimum}, {device.setmaxnreg_maximum}]"
             )
-            say("budget-value", f"{role.name} asks for {value} registers; ptxas takes {span}", role.name)
+            say("budget-value", f"{role.name} requests {value} registers; ptxas accepts {span}", role.name)
     if asking and len(asking) < len(roles):
-        say("zero-and-positive", "some roles have a budget and some have none: setmaxnreg would go the wrong way")
+        say(
+            "zero-and-positive",
+            "some roles have a budget and some have none: setmaxnreg would change registers in the wrong direction",
+        )
     for first in range(0, reading.schedule.num_warps, WARPGROUP):
         inside = [r for r in roles if r.warps_lo < first + WARPGROUP and r.warps_hi > first]
         if len({r.registers_per_thread for r in inside}) > 1:
@@ -128,12 +136,12 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     asked = budgets(reading.schedule.roles, reading.schedule.num_warps)
     asked = asked if any(asked) else (entry,) * (reading.schedule.num_warps // WARPGROUP)
     held = tuple((f"warpgroup {n}", WARPGROUP_THREADS * value) for n, value in enumerate(asked))
-    note = f"{entry} registers a thread at launch"
+    note = f"{entry} registers per thread at launch"
     return (Fact("register pool", sum(amount for _, amount in held), pool, "registers", held, note),)
 
 
 def _least_pool(problem: WarpProblem) -> Fact:
-    """The pool at the kernel's own width: what the roles need at least, against what the launch gives."""
+    """The pool at the kernel's own width: the least need of the roles, against what the launch gives."""
     budgets_of = least_budgets(problem)
     helpers = [budget for role, _, budget in budgets_of if role != CONSUMER]
     held = [(role, WARPGROUP_THREADS * groups * budget) for role, groups, budget in budgets_of if role == CONSUMER]
@@ -141,5 +149,5 @@ def _least_pool(problem: WarpProblem) -> Fact:
     held += [("helpers", WARPGROUP_THREADS * max(helpers))] if helpers else []
     entry = problem.device.launch_registers(WARPGROUP_THREADS * groups, problem.graph.min_blocks_per_sm)
     pool = WARPGROUP_THREADS * groups * entry
-    note = f"{groups} warpgroups get {entry} registers a thread at launch"
+    note = f"{groups} warpgroups get {entry} registers per thread at launch"
     return Fact("register pool", sum(amount for _, amount in held), pool, "registers", tuple(held), note)

@@ -1,4 +1,4 @@
-"""Tensor memory is allocated in columns: a power of two, at least 32, over 128 lanes, 512 in all, versions included.
+"""Tensor memory is allocated in columns: a power of two, at least 32, over 128 lanes, 512 in total, versions included.
 
 Source: rule book 1.11; TileLang 0.1.15 wheel, ``src/cuda/transform/lower_shared_tmem.cc:131-145, 334-337, 509-515``.
 """

@@ -1,4 +1,4 @@
-"""Only a device with TMA and mbarriers runs a warp schedule; elsewhere TileLang drops it without a word.
+"""Only a device with TMA and mbarriers runs a warp schedule; on others TileLang silently drops it.
 
 Source: TileLang 0.1.15 wheel, ``cuda/pipeline.py:27-36``; rule book 1.14.9.
 """
@@ -26,12 +26,12 @@ def check(reading: Reading) -> tuple[Violation, ...]:
 
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
-    """Whether the device takes warp schedules."""
+    """Whether the device supports warp schedules."""
     if reading is not None and problem.device.tma:
         return ()
     return (Fact("TMA units", int(problem.device.tma), None, "of the device", note=_message(problem)),)
 
 
 def _message(problem: WarpProblem) -> str:
-    has = "has" if problem.device.tma else "has no"
-    return f"{problem.device.arch} {has} TMA; a warp schedule is ignored where there is none"
+    has = "has" if problem.device.tma else "does not have"
+    return f"{problem.device.arch} {has} TMA; TileLang ignores a warp schedule on a device without it"

@@ -1,4 +1,4 @@
-"""Roles are disjoint ranges of warps; a role with WGMMA is whole, aligned warpgroups that divide its tiles.
+"""Roles are disjoint ranges of warps; a role with WGMMA consists of whole, aligned warpgroups that divide its tiles.
 
 ``num_warps`` is a multiple of four within the block's thread limit. TileLang checks neither alignment nor the limit: a role
 of six warps silently becomes ``mma.sync``, one that starts at warp 1 issues WGMMA on a misaligned warpgroup. Source: rule
@@ -27,7 +27,7 @@ def build(enc: Encoding) -> None:
     model, problem, roles = enc.model, enc.problem, enc.structure.roles
     for groups, literal in enc.groups.items():
         if groups * WARPGROUP * WARP_THREADS > problem.device.block_threads:
-            model.any_of([literal.negated()], note=f"{groups} warpgroups are more threads than a block has")
+            model.any_of([literal.negated()], note=f"{groups} warpgroups have more threads than a block may have")
         for role in roles:
             model.at_most(enc.first_warp[role] + enc.warps[role], WARPGROUP * groups, when=[literal])
     for groups, literal in enc.width.items():
@@ -54,7 +54,7 @@ def build(enc: Encoding) -> None:
 
 
 def _canonical(enc: Encoding) -> None:
-    """Without pins roles follow each other closely, and the block is no larger than they need."""
+    """Without pins roles follow each other without gaps, and the block is not larger than they need."""
     ahead = None
     for role in enc.structure.roles:
         start = linear() if ahead is None else ahead
@@ -76,15 +76,15 @@ def _ops_of(enc: Encoding, role: str) -> tuple[Op, ...]:
 
 
 def width_conflict(problem: WarpProblem, ops: tuple[Op, ...], warps: int) -> str:
-    """Why these operations cannot run in a role of this many warps; empty when they can."""
+    """Why these operations cannot run in a role of this many warps; empty if they can."""
     for op in ops:
         if op.gemm is not None and problem.device.wgmma and is_wgmma(op.gemm) and partition(op.gemm, warps) is None:
             tile = f"{op.gemm.m} x {op.gemm.n}"
-            return f"{op.id}: no {op.gemm.warp_policy} partition of {tile} over {warps} warps"
+            return f"{op.id}: there is no {op.gemm.warp_policy} partition of {tile} over {warps} warps"
         threads = warps * WARP_THREADS
         uneven = op.kind in _BLOCK_WIDE and op.elements >= threads and op.elements % threads
         if uneven and threads != problem.graph.threads:
-            return f"{op.id}: {op.elements} elements do not divide over {threads} threads"
+            return f"{op.id}: {op.elements} elements cannot be divided over {threads} threads"
     return ""
 
 
@@ -135,7 +135,7 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
         total = reading.schedule.num_warps * WARP_THREADS
         idle = total - sum(amount for _, amount in held)
         held = (*held, ("idle", idle)) if idle else held
-        return (Fact("threads", total, problem.device.block_threads, "threads a block", held),)
+        return (Fact("threads", total, problem.device.block_threads, "threads per block", held),)
     ops = problem.graph.ops
     most = problem.device.block_threads // (WARP_THREADS * WARPGROUP)
     legal = [n for n in range(1, most) if not width_conflict(problem, ops, WARPGROUP * n)]

@@ -71,7 +71,7 @@ def test_fixed_versions_that_overflow_are_refused_with_the_sum(ascend_ir: Ir, re
     """TileLang lowers this: its check runs only where a free buffer is left."""
     reply = refused(ascend_ir("vector", TILE=16384, forms="four"))
     assert reply.code == "ascend-infeasible"
-    assert "x 4 x 65536 + y 4 x 65536 + z 4 x 65536 = 786432 bytes needed, 221184 there" in reply.message
+    assert "x 4 x 65536 + y 4 x 65536 + z 4 x 65536 = 786432 bytes needed, 221184 available" in reply.message
 
 
 def test_an_unlimited_memory_warns_but_lowers(ascend_ir: Ir, lowered: Lowered) -> None:
@@ -80,7 +80,7 @@ def test_an_unlimited_memory_warns_but_lowers(ascend_ir: Ir, lowered: Lowered) -
     freed = lowered(ir, Pins(unlimited_memories=("shared",)))
     assert (bounded["certificate"]["initiation_interval_cycles"], bounded["arenas"]) == (4364, {"shared": 196608})
     assert (freed["certificate"]["initiation_interval_cycles"], freed["arenas"]) == (3762, {"shared": 262144})
-    assert "262144 bytes needed, 221184 there" in freed["warnings"][0]
+    assert "262144 bytes needed, 221184 available" in freed["warnings"][0]
 
 
 def test_rings_by_hand(ascend_ir: Ir, lowered: Lowered, refused: Callable[..., Refused]) -> None:
@@ -104,7 +104,7 @@ def test_loops_that_overflow_a_memory_together_are_refused(
         buffer["versions"] = {"A_l1": 2, "B_l1": 3}.get(buffer["buffer"], buffer["versions"])
     graph = load(KernelGraph, value["graph"])
     violations = verify_buffers(graph, profile, load(BufferSchedule, schedule))
-    text = "l1: A_l1 2 x 131072 + B_l1 3 x 131072 = 655360 bytes needed, 524288 there"
+    text = "l1: A_l1 2 x 131072 + B_l1 3 x 131072 = 655360 bytes needed, 524288 available"
     assert text in [violation.message for violation in violations]
     reply = ask("compile.ascend", ir, arch="dav-3510", variant="scheduled", schedule=schedule)
     assert isinstance(reply, Returned), reply

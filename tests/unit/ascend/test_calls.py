@@ -82,7 +82,7 @@ def test_memory_below_one_version_each_is_infeasible_with_the_numbers() -> None:
     assert isinstance(problem, LoopProblem)
     (conflict,) = conflicts(problem, ["A", "B"])
     assert conflict.family == "memory_capacity"
-    assert "A 65536 + B 57344 = 122880 bytes, 122879 are left" in conflict.message
+    assert "A 65536 + B 57344 = 122880 bytes, of 122879 available" in conflict.message
     assert "free 1 bytes" in conflict.relaxation
 
 

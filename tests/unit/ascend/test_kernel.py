@@ -50,14 +50,14 @@ def test_each_memory_is_refused_on_its_own(memory: Memory, limit: int, versions:
     assert kernel_capacity.check(exact, A950, {"a": versions}) == []
     (violation,) = kernel_capacity.check(over, A950, {"a": versions})
     assert violation.place == memory.value
-    assert f"{limit} there" in violation.message
+    assert f"{limit} available" in violation.message
 
 
 def test_the_profile_alone_decides() -> None:
     """Bug case 13: twice the true size believed, and 256 bytes reserved."""
     graph = graph_with({"b": (Memory.L0B, 98304)})
     (violation,) = kernel_capacity.check(graph, A950, {})
-    assert "98304 bytes needed, 65536 there" in violation.message
+    assert "98304 bytes needed, 65536 available" in violation.message
     assert kernel_capacity.check(graph, with_number(A950, "l0b.bytes", 131072), {}) == []
     reserved = with_number(A950, "l1.reserved", 256)
     assert kernel_capacity.check(graph_with({"a": (Memory.L1, 524032)}), reserved, {}) == []
@@ -67,7 +67,7 @@ def test_the_profile_alone_decides() -> None:
 
 def test_simt_shrinks_the_unified_buffer() -> None:
     graph = graph_with({"a": (Memory.UB, 221185)}, simt=True)
-    assert "221184 there" in kernel_capacity.check(graph, A950, {})[0].message
+    assert "221184 available" in kernel_capacity.check(graph, A950, {})[0].message
     assert kernel_capacity.check(replace(graph, simt=False), A950, {}) == []
 
 
@@ -114,7 +114,7 @@ def test_an_infeasible_kernel_is_explained_in_the_common_form() -> None:
     assert isinstance(verdict, Infeasible)
     explanation = explain(graph, small)
     assert explanation.possible is False
-    assert "A 1 x 65536 + B 1 x 57344 = 122880 bytes needed, 122000 there" in explanation.answer
+    assert "A 1 x 65536 + B 1 x 57344 = 122880 bytes needed, 122000 available" in explanation.answer
     assert explanation.conflicts[0].family == "memory_capacity"
     assert explanation.relaxations[0].change == "if you free 880 bytes: a smaller tile, or fewer fixed versions"
     assert explanation.to_dict()["schema"] == "warpwright.explanation/1"
@@ -124,14 +124,14 @@ def test_questions_about_versions_and_intervals() -> None:
     graph = gemm_graph(gemm_call())
     six = explain_graph(graph, A950, "buffers.A.versions=6, buffers.B.versions=3")
     assert six.possible is False
-    assert "A 6 x 65536 + B 3 x 57344 = 565248 bytes needed, 524288 there" in six.answer
+    assert "A 6 x 65536 + B 3 x 57344 = 565248 bytes needed, 524288 available" in six.answer
     one = explain_graph(graph, A950, "buffers.A.versions=1")
     assert one.possible is True
     assert "k issues every 2646 cycles" in one.answer
     assert "best is k issues every 1800 cycles" in one.answer
     fast = explain_graph(graph, A950, "loops.k.interval=1799")
     assert fast.possible is False
-    assert "1800 is proven least (recurrence:2, 1800 cycles over 1)" in fast.answer
+    assert "1800 is the proven minimum (recurrence:2, 1800 cycles over 1)" in fast.answer
     assert fast.relaxations[0].why == "loops.k.interval=1800"
     assert explain_graph(graph, A950, "loops.k.interval=1800").possible is True
     whole = explain_graph(graph, A950)

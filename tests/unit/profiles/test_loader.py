@@ -66,7 +66,7 @@ def test_a_document_that_is_dropped_into_the_folder_is_a_builtin_device(
     try:
         assert builtin_profiles() == ("h200nvl",)
         assert builtin_profile("h200nvl").name == "h200nvl"
-        with pytest.raises(ProfileError, match="there are h200nvl"):
+        with pytest.raises(ProfileError, match="choose one of h200nvl"):
             builtin_profile("h300")
     finally:
         monkeypatch.undo()

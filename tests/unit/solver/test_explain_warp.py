@@ -61,7 +61,7 @@ def test_a_budget_beyond_the_pool() -> None:
 def test_a_width_that_the_tile_does_not_divide_over() -> None:
     found = explain(kernels.attention(), H200, "consumer_warpgroups=3")
     assert found.possible is False
-    assert "do not divide" in found.answer or "no fullrow partition" in found.answer
+    assert "cannot be divided" in found.answer or "no fullrow partition" in found.answer
     assert found.relaxations[0].why == "consumer_warpgroups=2"
 
 
@@ -96,7 +96,7 @@ def test_a_kernel_without_a_schedule_gets_a_way_out() -> None:
     assert found.answer.startswith("No legal schedule")
     assert found.relaxations
     registers = explain(kernels.too_many_accumulators(), H200)
-    assert "538 of 256 registers a thread" in registers.answer
+    assert "538 of 256 registers per thread" in registers.answer
     assert registers.relaxations[0].change == "with a quarter of the block tile"
 
 

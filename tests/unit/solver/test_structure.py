@@ -321,8 +321,8 @@ def changed(graph: KernelGraph, **ops: dict[str, object]) -> KernelGraph:
 @pytest.mark.parametrize(
     ("second", "reason"),
     [
-        ({"writes": (Access("As", 4096, whole=False),)}, "copy_second writes a part of it only"),
-        ({"guarded": True}, "copy_second writes it under a guard only"),
+        ({"writes": (Access("As", 4096, whole=False),)}, "copy_second writes only a part of it"),
+        ({"guarded": True}, "copy_second writes it only under a guard"),
         ({"reads": (Access("As", 8192),)}, "copy_second reads its value of a span earlier"),
     ],
 )
@@ -414,7 +414,7 @@ def test_a_scalar_that_is_defined_under_a_guard_makes_the_kernel_infeasible_and_
     assert isinstance(verdict, Infeasible)
     (conflict,) = verdict.conflicts
     assert conflict.family == "placement"
-    assert "defined under a guard only" in conflict.message
+    assert "defined only under a guard" in conflict.message
 
 
 def counted_loop(*, guarded: bool = False, scalar: str = "") -> KernelGraph:

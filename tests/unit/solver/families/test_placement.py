@@ -124,4 +124,4 @@ def test_a_pin_that_keeps_a_scalar_from_its_users_is_infeasible_with_a_reason() 
 
 def test_explain_names_the_scalar_under_a_guard() -> None:
     (fact,) = family("placement").explain(persistent(guarded=True).problem, None)
-    assert "by, which is defined under a guard only" in fact.note
+    assert "by, which is defined only under a guard" in fact.note
