@@ -50,19 +50,20 @@ class Mutation:
     face: str
 
 
-def _by_name(kind: str) -> dict[str, object]:
-    if kind == "warp":
-        return {family.name: family for family in WARP}
-    if kind == "ascend":
-        return {family.NAME: family for family in ASCEND}
-    return {family.FAMILY: family for family in MODULO}
+FAMILIES: dict[str, tuple[ModuleType, ...]] = {
+    kind: tuple(sys.modules[family.build.__module__] for family in families)
+    for kind, families in (("warp", WARP), ("ascend", ASCEND), ("modulo", MODULO))
+}
+"""Families are modules, whatever kind of problem they speak of."""
+
+
+def _by_name(kind: str) -> dict[str, ModuleType]:
+    return {str(module.NAME): module for module in FAMILIES[kind]}
 
 
 def module_of(mutation: Mutation) -> str:
     """Name of the module that the family stands in, without its package; its test is called by it."""
-    family = _by_name(mutation.kind)[mutation.family]
-    full = family.__name__ if isinstance(family, ModuleType) else str(getattr(family, mutation.face).__module__)
-    return full.rpartition(".")[2]
+    return _by_name(mutation.kind)[mutation.family].__name__.rpartition(".")[2]
 
 
 def mutations() -> list[Mutation]:
@@ -81,23 +82,17 @@ def emptied(mutation: Mutation) -> Iterator[None]:
     """While this holds, the function finds no violation, or adds no constraint."""
     family = _by_name(mutation.kind)[mutation.family]
     true: Callable[..., object] = getattr(family, mutation.face)
-    nothing: object = None if mutation.face == "build" else [] if mutation.kind == "ascend" else ()
+    nothing: object = None if mutation.face == "build" else ()
 
     def empty(*arguments: object) -> object:
         del arguments
         return nothing
 
-    holders = [family]
-    module = sys.modules[true.__module__]
-    if not isinstance(family, ModuleType) and getattr(module, mutation.face, None) is true:
-        holders.append(module)
-    for holder in holders:
-        object.__setattr__(holder, mutation.face, empty)
+    setattr(family, mutation.face, empty)
     try:
         yield
     finally:
-        for holder in holders:
-            object.__setattr__(holder, mutation.face, true)
+        setattr(family, mutation.face, true)
 
 
 def pytest_configure(config: pytest.Config) -> None:

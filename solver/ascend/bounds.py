@@ -6,7 +6,7 @@ are two pipes on one HBM port). Recurrence bound: a cycle of dependences needs `
 cycle; Rau, 1994), with every version count at its largest.
 """
 
-from warpwright.solver.ascend.network import Network
+from warpwright.solver.ascend.encoding import Network
 from warpwright.solver.ascend.problem import LoopProblem, Problem
 from warpwright.solver.domain import Bound
 

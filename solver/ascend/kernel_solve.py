@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from warpwright.solver.ascend import kernel_capacity
 from warpwright.solver.ascend.certify import certificate_of
-from warpwright.solver.ascend.explain import conflicts
+from warpwright.solver.ascend.conflicts import conflicts
 from warpwright.solver.ascend.optimise import Limits
 from warpwright.solver.ascend.pins import checked_pins, merged_pins
 from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call

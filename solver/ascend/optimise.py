@@ -1,18 +1,19 @@
 """Interval, then bytes, then schedule length: the levels of a loop, each ended with a proof if the work limit allows.
 
 Interval: start from the lower bounds. When propagation at the bound already fails, bisect on propagation alone (each
-failure excludes all smaller intervals, :mod:`warpwright.solver.ascend.network`), then search; a feasible interval is
+failure excludes all smaller intervals, :mod:`warpwright.solver.ascend.encoding`), then search; a feasible interval is
 improved at once
 to the smallest at which the same choices still work. Bytes: the counts that propagation demands are tried first. Length:
 the longest path of the root is the bound. Straight-line lists are loops with an interval so long that nothing wraps.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
 from warpwright.solver.ascend.bounds import clique_bound, clique_tasks, issue_bound, recurrence_bound
+from warpwright.solver.ascend.encoding import Arc, Network
 from warpwright.solver.ascend.families import build_network
-from warpwright.solver.ascend.network import Arc, Network
 from warpwright.solver.ascend.problem import LoopProblem, StraightProblem
 from warpwright.solver.ascend.search import Meter, Plan, Search, State, WorkSpent
 from warpwright.solver.ascend.symmetry import symmetry_arcs
@@ -316,7 +317,7 @@ def shortest(
     return best, top, min(bound, top), spent
 
 
-def length_bound(state: State, lengths: list[int], clique: tuple[int, ...], iis: tuple[int, ...]) -> int:
+def length_bound(state: State, lengths: Sequence[int], clique: tuple[int, ...], iis: tuple[int, ...]) -> int:
     """A bound of the length: the longest path with its last latency, or a clique one after the other with head and tail.
 
     Tasks that exclude each other modulo II do so in absolute time too, so one iteration passes through all of them.
@@ -338,6 +339,6 @@ def length_bound(state: State, lengths: list[int], clique: tuple[int, ...], iis:
     return max(bound, serial)
 
 
-def _length(plan: Plan, lengths: list[int]) -> int:
+def _length(plan: Plan, lengths: Sequence[int]) -> int:
     ends = max(start + length for start, length in zip(plan.starts, lengths, strict=True))
     return ends - min(plan.starts)

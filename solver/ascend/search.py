@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from warpwright.solver.ascend.network import Network
+from warpwright.solver.ascend.encoding import Network
 
 __all__ = ["Choice", "Meter", "Plan", "Search", "State", "WorkSpent"]
 

@@ -4,7 +4,7 @@ The eight loads of a sum of eight inputs are an example: without an order among 
 Any schedule can be permuted so that interchangeable tasks start in index order, so that order may be demanded.
 """
 
-from warpwright.solver.ascend.network import Arc, Network
+from warpwright.solver.ascend.encoding import Arc, Network
 from warpwright.solver.ascend.problem import Problem
 
 __all__ = ["interchangeable", "symmetry_arcs"]

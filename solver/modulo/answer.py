@@ -11,6 +11,7 @@ from warpwright.solver.engines import Budget, engine_names
 from warpwright.solver.modulo.document import problem_document, read_problem
 from warpwright.solver.modulo.families import FAMILIES
 from warpwright.solver.modulo.problem import ModuloProblem
+from warpwright.solver.modulo.schedule_reader import ModuloReading
 from warpwright.solver.modulo.solve import ModuloAnswer, solve
 from warpwright.solver.modulo.verify import verify
 
@@ -70,6 +71,7 @@ def answer_document(problem: ModuloProblem, answer: ModuloAnswer, *, seconds: fl
             for c in answer.conflicts
         ]
         return document
+    reading = ModuloReading(problem, schedule)
     return {
         **document,
         "length": schedule.length(problem),
@@ -84,5 +86,5 @@ def answer_document(problem: ModuloProblem, answer: ModuloAnswer, *, seconds: fl
             for op in sorted(problem.ops, key=lambda op: schedule.starts[op.id])
         ],
         "verified": not verify(problem, schedule),
-        "explanation": {family.FAMILY: list(family.explain(problem, schedule)) for family in FAMILIES},
+        "explanation": {family.NAME: [str(fact) for fact in family.explain(problem, reading)] for family in FAMILIES},
     }

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from warpwright.solver.engines.model import Expr, Literal, Model, Var, linear
 from warpwright.solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule, Op
 
-__all__ = ["DEFINITIONS", "Encoding", "Point", "pivot", "weighted"]
+__all__ = ["DEFINITIONS", "ModuloEncoding", "Point", "pivot", "weighted"]
 
 DEFINITIONS = "domain"
 """Family of the definitions of variables; engines never drop it when they minimise a core."""
@@ -35,7 +35,7 @@ class Point:
 
 
 @dataclass(slots=True)
-class Encoding:
+class ModuloEncoding:
     """The model of one problem for intervals from ``low`` to ``high``; with equal bounds the interval is a constant."""
 
     problem: ModuloProblem

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from warpwright.solver.domain.verdict import Bound
 from warpwright.solver.engines import EngineResult, EngineStatus
 from warpwright.solver.modulo.builder import Builder
-from warpwright.solver.modulo.encoding import Encoding
+from warpwright.solver.modulo.encoding import ModuloEncoding
 from warpwright.solver.modulo.guess import guesses
 from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
 from warpwright.solver.modulo.run import Run, checked, encode
@@ -118,7 +118,7 @@ def _at_the_bound(
     interval = least.bound.cycles
     least.pinned = list(guesses(problem, interval, run.engine, run.budget.seed))
     models = [encode(guess, interval, interval) for guess in least.pinned]
-    joint: Encoding | None = None
+    joint: ModuloEncoding | None = None
     for restart in range(ROUNDS):
         if least.schedule is not None and restart < 2:
             _add_guess(problem, least, models)
@@ -144,7 +144,7 @@ def _at_the_bound(
             builder.descend(least, high)
 
 
-def _add_guess(problem: ModuloProblem, least: Least, models: list[Encoding]) -> None:
+def _add_guess(problem: ModuloProblem, least: Least, models: list[ModuloEncoding]) -> None:
     """The groups of the known schedule as one more guess at the bound, unless there is no choice or the guess already exists."""
     assert least.schedule is not None
     guess = with_groups_of(problem, least.schedule)

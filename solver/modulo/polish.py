@@ -1,7 +1,7 @@
 """At a given interval: the shortest schedule, then the smallest memory peaks, then the fewest hand-offs between groups."""
 
 from warpwright.solver.engines.model import Expr, Literal
-from warpwright.solver.modulo.encoding import Encoding, weighted
+from warpwright.solver.modulo.encoding import ModuloEncoding, weighted
 from warpwright.solver.modulo.families import memory
 from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
 from warpwright.solver.modulo.run import Run, checked, encode
@@ -32,7 +32,7 @@ def polish(run: Run, problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[
     return (better if better.length(problem) <= schedule.length(problem) else schedule), proven
 
 
-def _objectives(encoding: Encoding) -> list[Expr]:
+def _objectives(encoding: ModuloEncoding) -> list[Expr]:
     """Length, then the sum of memory peaks, then hand-offs between groups."""
     model, problem = encoding.model, encoding.problem
     longest = (problem.max_stages + 1) * encoding.high + max(op.cycles for op in problem.ops)

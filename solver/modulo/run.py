@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from warpwright.solver.engines import Budget, Engine, EngineResult
 from warpwright.solver.engines.model import Model
-from warpwright.solver.modulo.encoding import DEFINITIONS, Encoding
+from warpwright.solver.modulo.encoding import DEFINITIONS, ModuloEncoding
 from warpwright.solver.modulo.families import FAMILIES
 from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
 from warpwright.solver.modulo.verify import verify
@@ -47,7 +47,7 @@ class Run:
         """Whether the budget is used up."""
         return self.left <= 0 or time.monotonic() >= self.ends_at
 
-    def ask(self, encoding: Encoding, limit: int, *, quick: bool = False, restart: int = 0) -> EngineResult:
+    def ask(self, encoding: ModuloEncoding, limit: int, *, quick: bool = False, restart: int = 0) -> EngineResult:
         """Gives one model to the engine with the remaining budget, at most ``limit`` work."""
         began = time.monotonic()
         budget = replace(
@@ -67,9 +67,9 @@ class Run:
         self.attempts.append(Attempt(low, high, status, work, round(time.monotonic() - began, 4), engine))
 
 
-def encode(problem: ModuloProblem, low: int, high: int) -> Encoding:
+def encode(problem: ModuloProblem, low: int, high: int) -> ModuloEncoding:
     """The model of a problem with every family's constraints, for intervals from ``low`` to ``high``."""
-    encoding = Encoding(problem, low, high)
+    encoding = ModuloEncoding(problem, low, high)
     for family in FAMILIES:
         family.build(encoding)
     return encoding

@@ -4,6 +4,7 @@ from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.modulo.families import FAMILIES
 from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
 from warpwright.solver.modulo.replay import replay
+from warpwright.solver.modulo.schedule_reader import ModuloReading
 
 __all__ = ["verify"]
 
@@ -13,4 +14,5 @@ def verify(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation,
     found = replay(problem, schedule)
     if any(violation.rule in ("complete", "one-group") for violation in found):
         return found
-    return (*found, *(violation for family in FAMILIES for violation in family.check(problem, schedule)))
+    reading = ModuloReading(problem, schedule)
+    return (*found, *(violation for family in FAMILIES for violation in family.check(reading)))

@@ -50,8 +50,8 @@ def build_model(problem: WarpProblem) -> Encoding:
     bounds = {scope: found[0].cycles for scope, found in lower_bounds(problem).items()}
     enc = declare(problem, bounds)
     for family in FAMILIES:
-        if family.name not in problem.relaxed:
-            with enc.model.family(family.name):
+        if family.NAME not in problem.relaxed:
+            with enc.model.family(family.NAME):
                 family.build(enc)
     enc.model.minimize(*objectives(enc))
     return enc
@@ -215,7 +215,7 @@ def binding(reading: Reading) -> tuple[str, ...]:
     if any(block_bytes(problem.graph, _deeper(reading.schedule, ring.name)) > limit for ring in rings):
         found.append("shared_memory")
     for family in FAMILIES:
-        if family.name == "register_pool":
+        if family.NAME == "register_pool":
             pool = family.explain(problem, reading)[0]
             step = WARPGROUP_THREADS * problem.device.setmaxnreg_step
             if pool.slack is not None and pool.slack < step:
@@ -241,7 +241,7 @@ def _infeasible(problem: WarpProblem, enc: Encoding, result: EngineResult, engin
 
 def conflicts(problem: WarpProblem, enc: Encoding, core: tuple[str, ...]) -> tuple[Conflict, ...]:
     """A core as conflicts with numbers: each family says what it needs and what is available."""
-    known = {family.name: family for family in FAMILIES}
+    known = {family.NAME: family for family in FAMILIES}
     found: list[Conflict] = []
     for name in core or tuple(known):
         if name.startswith(PREFIX):

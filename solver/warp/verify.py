@@ -43,7 +43,7 @@ def violations(problem: WarpProblem, schedule: WarpSchedule) -> tuple[Violation,
     for number, family in enumerate(FAMILIES):
         if number == STRUCTURAL and found:
             break
-        if family.name not in problem.relaxed:
+        if family.NAME not in problem.relaxed:
             found += family.check(reading)
     return tuple(found)
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from warpwright.lowering.ascend.layout import CAPACITY_KEYS, Layout, LoopNode, Unit, containers
 from warpwright.solver.ascend.answer import Answer
-from warpwright.solver.ascend.explain import conflicts, infeasible_call
+from warpwright.solver.ascend.conflicts import conflicts, infeasible_call
 from warpwright.solver.ascend.families import check_answer
 from warpwright.solver.ascend.optimise import Limits
 from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call

@@ -1,20 +1,11 @@
-"""Rule families of Ascend scheduling problems.
+"""The rule families of Ascend scheduler calls: one module per rule (:class:`warpwright.solver.domain.family.RuleFamily`).
 
-Every family is a module with the same functions:
-
-``build(problem, network)``
-    adds its constraints to a :class:`warpwright.solver.ascend.network.Network`; one network feeds the exact search and,
-    translated,
-    CP-SAT and Z3, so that all engines see the same feasible set;
-``check(problem, answer)``
-    checks a finished answer in plain arithmetic on start times, without the network; the verifier runs it;
-``explain(problem)``
-    says with numbers what the family requires of this problem, for a person.
+A model is a :class:`Network`, which feeds the exact search and, translated, CP-SAT and Z3, so that all engines see the same
+feasible set; an answer is a :class:`CallReading`. ``event_flags`` never refuses, so it is no family: it gives notes.
 """
 
-from typing import Protocol
-
 from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.encoding import Network
 from warpwright.solver.ascend.families import (
     capacity,
     dependences,
@@ -25,29 +16,17 @@ from warpwright.solver.ascend.families import (
     stage_order,
     versions,
 )
-from warpwright.solver.ascend.network import Network
 from warpwright.solver.ascend.problem import Problem
+from warpwright.solver.ascend.schedule_reader import CallReading
 from warpwright.solver.domain import Violation
+from warpwright.solver.domain.family import RuleFamily
 
-__all__ = ["FAMILIES", "Family", "build_network", "check_answer"]
-
-
-class Family(Protocol):
-    """The functions of a family module."""
-
-    NAME: str
-
-    def build(self, problem: Problem, network: Network) -> None:
-        """Add the family's constraints."""
-
-    def check(self, problem: Problem, answer: Answer) -> list[Violation]:
-        """Broken rules of a finished answer."""
-
-    def explain(self, problem: Problem) -> list[str]:
-        """What the family requires here, in numbers."""
+__all__ = ["FAMILIES", "CallFamily", "build_network", "check_answer"]
 
 
-FAMILIES: tuple[Family, ...] = (
+CallFamily = RuleFamily[Problem, Network, CallReading]
+
+FAMILIES: tuple[CallFamily, ...] = (
     dependences,
     versions,
     pipe_exclusion,
@@ -61,9 +40,9 @@ FAMILIES: tuple[Family, ...] = (
 
 def build_network(problem: Problem) -> Network:
     """The network of a problem: every family's constraints."""
-    network = Network(list(problem.latencies))
+    network = Network(problem)
     for family in FAMILIES:
-        family.build(problem, network)
+        family.build(network)
     return network
 
 
@@ -74,4 +53,5 @@ def check_answer(problem: Problem, answer: Answer) -> list[Violation]:
         return [Violation("shape", "one-start-a-task", message)]
     if any(start < 0 for start in answer.starts):
         return [Violation("shape", "start-not-negative", f"earliest start is {min(answer.starts)}")]
-    return [violation for family in FAMILIES for violation in family.check(problem, answer)]
+    reading = CallReading(problem, answer)
+    return [violation for family in FAMILIES for violation in family.check(reading)]

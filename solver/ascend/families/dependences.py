@@ -1,9 +1,13 @@
-"""Dependences with a known distance: data, scalars, special registers, recurrences of one iteration or several."""
+"""Dependences with a known distance: data, scalars, special registers, recurrences of one iteration or several.
 
-from warpwright.solver.ascend.answer import Answer
-from warpwright.solver.ascend.network import Arc, Network
+Source: TileLang 0.1.15 wheel, ``z3_scheduler.py:442-454``, ``auto_schedule.cc:895-973``.
+"""
+
+from warpwright.solver.ascend.encoding import Arc, Network
 from warpwright.solver.ascend.problem import LoopProblem, Problem
-from warpwright.solver.domain import Violation
+from warpwright.solver.ascend.schedule_reader import CallReading
+from warpwright.solver.domain.fact import Fact
+from warpwright.solver.domain.verdict import Violation
 
 __all__ = ["NAME", "build", "check", "explain"]
 
@@ -22,15 +26,17 @@ def _rows(problem: Problem) -> list[tuple[int, int, int, int]]:
     return [(*key, lag) for key, lag in longest.items()]
 
 
-def build(problem: Problem, network: Network) -> None:
+def build(network: Network) -> None:
     """One arc per dependence."""
+    problem = network.problem
     network.arcs += [Arc(u, v, lag, distance, NAME) for u, v, distance, lag in _rows(problem)]
     if not isinstance(problem, LoopProblem):
         network.arcs += [Arc(u, v, 0, 0, NAME) for u, v in problem.pipe_order_deps]
 
 
-def check(problem: Problem, answer: Answer) -> list[Violation]:
+def check(reading: CallReading) -> tuple[Violation, ...]:
     """Every dependence, on the start times."""
+    problem, answer = reading.problem, reading.answer
     found = []
     for u, v, distance, lag in _rows(problem):
         gap = answer.starts[v] - answer.starts[u] + (answer.interval or 0) * distance
@@ -42,10 +48,11 @@ def check(problem: Problem, answer: Answer) -> list[Violation]:
             if answer.starts[u] > answer.starts[v]:
                 message = f"task {u} starts at {answer.starts[u]}, after task {v} at {answer.starts[v]}"
                 found.append(Violation(NAME, "pipe-order", message, f"{u}->{v}"))
-    return found
+    return tuple(found)
 
 
-def explain(problem: Problem) -> list[str]:
+def explain(problem: Problem, reading: CallReading | None) -> tuple[Fact, ...]:
     """Self-recurrences by name; chains show up as recurrences in the bounds."""
+    del reading
     loops = [(u, lag, d) for u, v, d, lag in _rows(problem) if u == v and d > 0]
-    return [f"task {u} repeats on itself: {lag} cycles over {d} iteration(s)" for u, lag, d in loops]
+    return tuple(Fact(f"task {u} repeats on itself", lag, None, f"cycles over {d} iteration(s)") for u, lag, d in loops)

@@ -4,18 +4,20 @@ TileLang 0.1.15 wheel, ``z3_scheduler.py:426-430``: ``k == stage`` for every tas
 are relative: TileLang subtracts the smallest before it uses the answer.
 """
 
-from warpwright.solver.ascend.answer import Answer
-from warpwright.solver.ascend.network import Network, PhaseOrder
+from warpwright.solver.ascend.encoding import Network, PhaseOrder
 from warpwright.solver.ascend.problem import LoopProblem, Problem
-from warpwright.solver.domain import Violation
+from warpwright.solver.ascend.schedule_reader import CallReading
+from warpwright.solver.domain.fact import Fact
+from warpwright.solver.domain.verdict import Violation
 
 __all__ = ["NAME", "build", "check", "explain"]
 
 NAME = "manual_stages"
 
 
-def build(problem: Problem, network: Network) -> None:
+def build(network: Network) -> None:
     """Fixed stages, and phase orders if the call has them."""
+    problem = network.problem
     if not isinstance(problem, LoopProblem):
         return
     network.phase_orders += [PhaseOrder(a, b) for a, b in sorted(set(problem.pipe_order_deps)) if a != b]
@@ -23,10 +25,11 @@ def build(problem: Problem, network: Network) -> None:
         network.fixed_stages = dict(enumerate(problem.manual_stages))
 
 
-def check(problem: Problem, answer: Answer) -> list[Violation]:
+def check(reading: CallReading) -> tuple[Violation, ...]:
     """Stages relative to the smallest, and phase orders."""
+    problem, answer = reading.problem, reading.answer
     if not isinstance(problem, LoopProblem):
-        return []
+        return ()
     found = [
         Violation(
             NAME, "pipe-order", f"task {a} has phase {answer.phase(a)}, after task {b} at {answer.phase(b)}", f"{a},{b}"
@@ -44,11 +47,13 @@ def check(problem: Problem, answer: Answer) -> list[Violation]:
             for t, stage in enumerate(problem.manual_stages)
             if answer.stage(t) - least != stage - base
         ]
-    return found
+    return tuple(found)
 
 
-def explain(problem: Problem) -> list[str]:
-    """The requested stages."""
-    if isinstance(problem, LoopProblem) and problem.manual_schedule:
-        return [f"stages are fixed by the source: {list(problem.manual_stages)}"]
-    return []
+def explain(problem: Problem, reading: CallReading | None) -> tuple[Fact, ...]:
+    """The stages asked for."""
+    del reading
+    if not isinstance(problem, LoopProblem) or not problem.manual_schedule:
+        return ()
+    note = f"fixed by the source: {list(problem.manual_stages)}"
+    return (Fact("stages", len(set(problem.manual_stages)), None, "stages", note=note),)

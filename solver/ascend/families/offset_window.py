@@ -6,10 +6,11 @@ a nested loop carries the bits of all its tasks.
 
 from itertools import permutations
 
-from warpwright.solver.ascend.answer import Answer
-from warpwright.solver.ascend.network import Arc, Network
+from warpwright.solver.ascend.encoding import Arc, Network
 from warpwright.solver.ascend.problem import PIPE_BITS, LoopProblem, Problem
-from warpwright.solver.domain import Violation
+from warpwright.solver.ascend.schedule_reader import CallReading
+from warpwright.solver.domain.fact import Fact
+from warpwright.solver.domain.verdict import Violation
 
 __all__ = ["NAME", "build", "check", "explain"]
 
@@ -26,14 +27,16 @@ def _pipes(problem: Problem) -> dict[str, list[int]]:
     return {name: tasks for name, tasks in pipes.items() if len(tasks) > 1}
 
 
-def build(problem: Problem, network: Network) -> None:
+def build(network: Network) -> None:
     """``start_a - start_b < II`` for every ordered pair of a pipe: an arc of lag 1 and distance 1, once per pair."""
+    problem = network.problem
     pairs = {pair for tasks in _pipes(problem).values() for pair in permutations(tasks, 2)}
     network.arcs += [Arc(a, b, 1, 1, NAME) for a, b in sorted(pairs)]
 
 
-def check(problem: Problem, answer: Answer) -> list[Violation]:
+def check(reading: CallReading) -> tuple[Violation, ...]:
     """The span of every pipe."""
+    problem, answer = reading.problem, reading.answer
     found = []
     for name, tasks in _pipes(problem).items():
         starts = [answer.starts[t] for t in tasks]
@@ -41,10 +44,17 @@ def check(problem: Problem, answer: Answer) -> list[Violation]:
         if span >= (answer.interval or 0):
             message = f"starts on {name} span {span} cycles; without offset they must stay below {answer.interval}"
             found.append(Violation(NAME, "one-window", message, name))
-    return found
+    return tuple(found)
 
 
-def explain(problem: Problem) -> list[str]:
-    """Pipes bound to one window."""
-    pipes = _pipes(problem)
-    return [f"no offset: tasks of each of {', '.join(pipes)} stay inside one interval"] if pipes else []
+def explain(problem: Problem, reading: CallReading | None) -> tuple[Fact, ...]:
+    """Pipes bound to one window, with how far their tasks lie apart in an answer."""
+    facts = []
+    for name, tasks in _pipes(problem).items():
+        span, limit = 0, None
+        if reading is not None:
+            starts = [reading.answer.starts[t] for t in tasks]
+            span, limit = max(starts) - min(starts), (reading.answer.interval or 1) - 1
+        note = "without offset its tasks stay inside one interval"
+        facts.append(Fact(f"window of {name}", span, limit, "cycles", note=note))
+    return tuple(facts)

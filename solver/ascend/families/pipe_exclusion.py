@@ -4,10 +4,11 @@ The resource of a pair may be a pipe (MTE1, MTE2, MTE3, Cube, Vector, Fixpipe) o
 caller has resolved that (TileLang 0.1.15 wheel, ``auto_schedule.cc:347-352``), so the pairs are used as given.
 """
 
-from warpwright.solver.ascend.answer import Answer
-from warpwright.solver.ascend.network import Exclusion, Network
+from warpwright.solver.ascend.encoding import Exclusion, Network
 from warpwright.solver.ascend.problem import PIPE_BITS, LoopProblem, Problem
-from warpwright.solver.domain import Violation
+from warpwright.solver.ascend.schedule_reader import CallReading
+from warpwright.solver.domain.fact import Fact
+from warpwright.solver.domain.verdict import Violation
 
 __all__ = ["NAME", "build", "check", "explain", "overlap"]
 
@@ -19,8 +20,9 @@ def _pairs(problem: Problem) -> list[tuple[int, int]]:
     return sorted({(i, j) for i, j in problem.resource_deps if i < j})
 
 
-def build(problem: Problem, network: Network) -> None:
+def build(network: Network) -> None:
     """One exclusion per pair, with the issue intervals as gaps."""
+    problem = network.problem
     for i, j in _pairs(problem):
         if problem.iis[i] + problem.iis[j] > 0:
             network.exclusions.append(Exclusion(i, j, problem.iis[i], problem.iis[j], NAME))
@@ -35,8 +37,9 @@ def overlap(phase_i: int, phase_j: int, forward: int, backward: int, interval: i
     return True
 
 
-def check(problem: Problem, answer: Answer) -> list[Violation]:
+def check(reading: CallReading) -> tuple[Violation, ...]:
     """Every pair, on phases."""
+    problem, answer = reading.problem, reading.answer
     found = []
     for i, j in _pairs(problem):
         a, b = answer.phase(i), answer.phase(j)
@@ -46,14 +49,16 @@ def check(problem: Problem, answer: Answer) -> list[Violation]:
                 f"but issue at {a} and {b}" + (f" modulo {answer.interval}" if answer.interval else "")
             )
             found.append(Violation(NAME, "disjoint", message, f"{i},{j}"))
-    return found
+    return tuple(found)
 
 
-def explain(problem: Problem) -> list[str]:
-    """Busy cycles of each pipe over one iteration."""
-    lines = []
+def explain(problem: Problem, reading: CallReading | None) -> tuple[Fact, ...]:
+    """Issue cycles of each pipe over one iteration, against the interval of an answer."""
+    interval = reading.answer.interval if reading is not None else None
+    facts = []
     for name, bit in PIPE_BITS.items():
         tasks = [t for t in range(problem.tasks) if problem.resource_flags[t] & bit]
         if len(tasks) > 1 and (isinstance(problem, LoopProblem) or name != "scalar"):
-            lines.append(f"{name}: {len(tasks)} tasks, {sum(problem.iis[t] for t in tasks)} issue cycles")
-    return lines
+            used = sum(problem.iis[t] for t in tasks)
+            facts.append(Fact(name, used, interval, "issue cycles", note=f"{len(tasks)} tasks"))
+    return tuple(facts)

@@ -4,36 +4,42 @@
 ``enable_offset`` only.
 """
 
-from warpwright.solver.ascend.answer import Answer
-from warpwright.solver.ascend.network import Network, StageOrder
+from warpwright.solver.ascend.encoding import Network, StageOrder
 from warpwright.solver.ascend.problem import LoopProblem, Problem
-from warpwright.solver.domain import Violation
+from warpwright.solver.ascend.schedule_reader import CallReading
+from warpwright.solver.domain.fact import Fact
+from warpwright.solver.domain.verdict import Violation
 
 __all__ = ["NAME", "build", "check", "explain"]
 
 NAME = "stage_order"
 
 
-def build(problem: Problem, network: Network) -> None:
+def build(network: Network) -> None:
     """One order per pair."""
+    problem = network.problem
     if isinstance(problem, LoopProblem):
         network.stage_orders += [StageOrder(u, w) for u, w in sorted(set(problem.stage_order_deps)) if u != w]
 
 
-def check(problem: Problem, answer: Answer) -> list[Violation]:
+def check(reading: CallReading) -> tuple[Violation, ...]:
     """Every pair, on stages."""
+    problem, answer = reading.problem, reading.answer
     if not isinstance(problem, LoopProblem):
-        return []
-    return [
+        return ()
+    return tuple(
         Violation(
             NAME, "not-later", f"task {u} is in stage {answer.stage(u)}, after {w} in {answer.stage(w)}", f"{u},{w}"
         )
         for u, w in problem.stage_order_deps
         if answer.stage(u) > answer.stage(w)
-    ]
+    )
 
 
-def explain(problem: Problem) -> list[str]:
-    """The pairs."""
-    pairs = problem.stage_order_deps if isinstance(problem, LoopProblem) else ()
-    return [f"task {u} may not be in a later stage than task {w}" for u, w in pairs]
+def explain(problem: Problem, reading: CallReading | None) -> tuple[Fact, ...]:
+    """The pairs: the stage of the reader against that of the writer."""
+    facts = []
+    for u, w in problem.stage_order_deps if isinstance(problem, LoopProblem) else ():
+        stage, limit = (0, None) if reading is None else (reading.answer.stage(u), reading.answer.stage(w))
+        facts.append(Fact(f"stage of task {u}", stage, limit, "stages", note=f"not later than that of task {w}"))
+    return tuple(facts)

@@ -3,20 +3,22 @@
 Crossing to another group adds the producer's spill cycles (Twill, arXiv 2512.18134, section 4.2: precedence and spills).
 """
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal
-from warpwright.solver.modulo.encoding import Encoding
+from warpwright.solver.modulo.encoding import ModuloEncoding
 from warpwright.solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule
+from warpwright.solver.modulo.schedule_reader import ModuloReading
 
-__all__ = ["FAMILY", "build", "check", "explain"]
+__all__ = ["NAME", "build", "check", "explain"]
 
-FAMILY = "dependence"
+NAME = "dependence"
 
 
-def build(encoding: Encoding) -> None:
+def build(encoding: ModuloEncoding) -> None:
     """One difference constraint per edge, and a second one, guarded by the crossing, if a hand-off costs cycles."""
     model, problem = encoding.model, encoding.problem
-    with model.family(FAMILY):
+    with model.family(NAME):
         for edge in problem.edges:
             source, target = encoding.starts[edge.source], encoding.starts[edge.target].shifted(edge.distance)
             note = f"{edge.source} -> {edge.target}"
@@ -30,21 +32,28 @@ def build(encoding: Encoding) -> None:
                 encoding.follows(source, target, handoff, when=[crossing], note=f"{note} across groups")
 
 
-def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
+def check(reading: ModuloReading) -> tuple[Violation, ...]:
     """Edges whose consumer issues too early."""
+    problem, schedule = reading.problem, reading.schedule
     broken = []
     for index, edge in enumerate(problem.edges):
         need, gap = _need(problem, schedule, edge), _gap(schedule, edge)
         if gap < need:
             message = f"{edge.target} issues {gap} cycles after {edge.source}, but needs {need}"
-            broken.append(Violation(FAMILY, "latency", message, f"/edges/{index}"))
+            broken.append(Violation(NAME, "latency", message, f"/edges/{index}"))
     return tuple(broken)
 
 
-def explain(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[str, ...]:
-    """Edges without slack, in the order of the problem."""
+def explain(problem: ModuloProblem, reading: ModuloReading | None) -> tuple[Fact, ...]:
+    """Edges without slack, in the order of the problem; without a schedule, what every edge needs."""
+    if reading is None:
+        return tuple(Fact(f"{e.source} -> {e.target}", e.latency, None, "cycles") for e in problem.edges)
+    schedule = reading.schedule
     tight = [e for e in problem.edges if _gap(schedule, e) == _need(problem, schedule, e)]
-    return tuple(f"{e.source} -> {e.target}: {_need(problem, schedule, e)} cycles, no slack" for e in tight)
+    return tuple(
+        Fact(f"{e.source} -> {e.target}", _need(problem, schedule, e), _gap(schedule, e), "cycles", note="no slack")
+        for e in tight
+    )
 
 
 def _gap(schedule: ModuloSchedule, edge: Edge) -> int:

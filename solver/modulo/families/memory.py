@@ -3,20 +3,22 @@
 (Twill, arXiv 2512.18134, section 4.2: liveness inside the solver, so that buffering depth follows from the schedule.)
 """
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Expr
-from warpwright.solver.modulo.encoding import Encoding, weighted
+from warpwright.solver.modulo.encoding import ModuloEncoding, weighted
 from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule, Op
+from warpwright.solver.modulo.schedule_reader import ModuloReading
 from warpwright.solver.modulo.spans import Span, crowded, peak
 
-__all__ = ["FAMILY", "build", "check", "explain", "held"]
+__all__ = ["NAME", "build", "check", "explain", "held"]
 
-FAMILY = "memory"
+NAME = "memory"
 
 
-def build(encoding: Encoding) -> None:
+def build(encoding: ModuloEncoding) -> None:
     """The sum of live footprints at every birth of a result."""
-    with encoding.model.family(FAMILY):
+    with encoding.model.family(NAME):
         for memory in encoding.problem.memories:
             tenants = _tenants(encoding.problem, memory.name)
             for op, _ in tenants:
@@ -25,31 +27,40 @@ def build(encoding: Encoding) -> None:
                 )
 
 
-def held(encoding: Encoding, at: Op, memory: str) -> Expr:
+def held(encoding: ModuloEncoding, at: Op, memory: str) -> Expr:
     """Size of everything alive in a memory at an operation's issue."""
     point = encoding.starts[at.id]
     tenants = _tenants(encoding.problem, memory)
     return weighted((size, encoding.copies(point, encoding.starts[op.id], encoding.end(op))) for op, size in tenants)
 
 
-def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
+def check(reading: ModuloReading) -> tuple[Violation, ...]:
     """Memories that overflow, with the cycle and the live results."""
+    problem, schedule = reading.problem, reading.schedule
     broken = []
     for index, memory in enumerate(problem.memories):
         found = crowded(_spans(problem, schedule, memory.name), schedule.interval, memory.capacity)
         if found:
-            message = f"{memory.name} holds {memory.capacity}, but {found.total} are in use in cycle {found.cycle}: {found.who}"
-            broken.append(Violation(FAMILY, "capacity", message, f"/memories/{index}"))
+            message = (
+                f"{memory.name} holds {memory.capacity}, but {found.total} live in cycle {found.cycle}: {found.who}"
+            )
+            broken.append(Violation(NAME, "capacity", message, f"/memories/{index}"))
     return tuple(broken)
 
 
-def explain(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[str, ...]:
-    """Peak of every memory and who holds it."""
-    lines = []
+def explain(problem: ModuloProblem, reading: ModuloReading | None) -> tuple[Fact, ...]:
+    """Peak of every memory and who holds it; without a schedule, its largest result."""
+    facts = []
     for memory in problem.memories:
-        top = peak(_spans(problem, schedule, memory.name), schedule.interval)
-        lines.append(f"{memory.name}: at most {top.total} of {memory.capacity} (cycle {top.cycle}: {top.who})")
-    return tuple(lines)
+        if reading is None:
+            op, size = max(_tenants(problem, memory.name), key=lambda tenant: tenant[1], default=(None, 0))
+            note = f"the largest result is {op.id}'s" if op is not None else ""
+            facts.append(Fact(memory.name, size, memory.capacity, "in use", note=note))
+            continue
+        top = peak(_spans(problem, reading.schedule, memory.name), reading.schedule.interval)
+        note = f"fullest in cycle {top.cycle}: {top.who}" if top.total else ""
+        facts.append(Fact(memory.name, top.total, memory.capacity, "in use", note=note))
+    return tuple(facts)
 
 
 def _tenants(problem: ModuloProblem, memory: str) -> list[tuple[Op, int]]:

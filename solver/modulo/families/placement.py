@@ -6,22 +6,24 @@ equivalence between variable latency and the dedicated warp.)
 
 from itertools import pairwise
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal
-from warpwright.solver.modulo.encoding import Encoding
-from warpwright.solver.modulo.problem import Group, ModuloProblem, ModuloSchedule
+from warpwright.solver.modulo.encoding import ModuloEncoding
+from warpwright.solver.modulo.problem import Group, ModuloProblem
+from warpwright.solver.modulo.schedule_reader import ModuloReading
 
-__all__ = ["FAMILY", "build", "check", "explain"]
+__all__ = ["NAME", "build", "check", "explain"]
 
-FAMILY = "placement"
+NAME = "placement"
 
 
-def build(encoding: Encoding) -> None:
+def build(encoding: ModuloEncoding) -> None:
     """Exactly one candidate per operation; groups that differ only in their name are used in order."""
     model, problem = encoding.model, encoding.problem
     if not problem.groups:
         return
-    with model.family(FAMILY):
+    with model.family(NAME):
         for op in problem.ops:
             literals = [encoding.on[op.id, group.name] for group in problem.candidates(op)]
             model.exactly_one(literals, note=f"{op.id} runs on one group")
@@ -39,7 +41,7 @@ def _twins(problem: ModuloProblem) -> list[list[Group]]:
     return [groups for groups in kinds.values() if len(groups) > 1]
 
 
-def _in_order(encoding: Encoding, first: Group, second: Group) -> None:
+def _in_order(encoding: ModuloEncoding, first: Group, second: Group) -> None:
     """An operation is on the second twin only if an earlier one is on the first: a renaming, so nothing is lost."""
     earlier: list[Literal] = []
     for op in encoding.problem.ops:
@@ -51,8 +53,9 @@ def _in_order(encoding: Encoding, first: Group, second: Group) -> None:
         earlier.append(encoding.on[op.id, first.name])
 
 
-def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
+def check(reading: ModuloReading) -> tuple[Violation, ...]:
     """Operations on no group, on an unknown one, or on one that may not run them."""
+    problem, schedule = reading.problem, reading.schedule
     broken = []
     for index, op in enumerate(problem.ops):
         if not problem.groups:
@@ -61,14 +64,17 @@ def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, 
         found = schedule.groups.get(op.id)
         if found not in allowed:
             message = f"{op.id} is on {found}, but may run on {', '.join(allowed) or 'no group'}"
-            broken.append(Violation(FAMILY, "one-group", message, f"/ops/{index}"))
+            broken.append(Violation(NAME, "one-group", message, f"/ops/{index}"))
     return tuple(broken)
 
 
-def explain(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[str, ...]:
-    """The operations of each group."""
-    lines = []
+def explain(problem: ModuloProblem, reading: ModuloReading | None) -> tuple[Fact, ...]:
+    """Who runs where; without a schedule, who may."""
+    facts = []
     for group in problem.groups:
-        mine = [op.id for op in problem.ops if schedule.groups.get(op.id) == group.name]
-        lines.append(f"{group.name}: {', '.join(mine) or 'idle'}")
-    return tuple(lines)
+        if reading is None:
+            mine = [op.id for op in problem.ops if group in problem.candidates(op)]
+        else:
+            mine = [op.id for op in problem.ops if reading.schedule.groups.get(op.id) == group.name]
+        facts.append(Fact(group.name, len(mine), None, "operations", note=", ".join(mine) or "idle"))
+    return tuple(facts)

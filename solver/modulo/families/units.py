@@ -5,20 +5,22 @@
 
 from itertools import combinations
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Expr, Literal, linear
-from warpwright.solver.modulo.encoding import Encoding, Point, pivot, weighted
+from warpwright.solver.modulo.encoding import ModuloEncoding, Point, pivot, weighted
 from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule, Op, Use
+from warpwright.solver.modulo.schedule_reader import ModuloReading
 from warpwright.solver.modulo.spans import Span, crowded, peak
 
-__all__ = ["FAMILY", "build", "check", "explain"]
+__all__ = ["NAME", "build", "check", "explain"]
 
-FAMILY = "units"
+NAME = "units"
 
 
-def build(encoding: Encoding) -> None:
+def build(encoding: ModuloEncoding) -> None:
     """Pairs of uses that cannot overlap are ordered; the rest is counted at every start of a use."""
-    with encoding.model.family(FAMILY):
+    with encoding.model.family(NAME):
         for unit in encoding.problem.units:
             uses = [(op, use) for op, use in _uses(encoding.problem, unit.name) if use.cycles]
             if all(2 * use.amount > unit.capacity for _, use in uses):
@@ -28,7 +30,7 @@ def build(encoding: Encoding) -> None:
                 _count(encoding, uses, unit.capacity)
 
 
-def _exclude_pairs(encoding: Encoding, uses: list[tuple[Op, Use]]) -> None:
+def _exclude_pairs(encoding: ModuloEncoding, uses: list[tuple[Op, Use]]) -> None:
     """Modular disjunction: the later phase starts after the earlier use ends, and that one again after the later."""
     model, interval = encoding.model, encoding.interval
     for op, use in uses:
@@ -49,7 +51,7 @@ def _exclude_pairs(encoding: Encoding, uses: list[tuple[Op, Use]]) -> None:
         model.at_least(interval + ahead, a.cycles, when=[order.negated()], note=note)
 
 
-def _line_up(encoding: Encoding, uses: list[tuple[Op, Use]]) -> None:
+def _line_up(encoding: ModuloEncoding, uses: list[tuple[Op, Use]]) -> None:
     """On the pivot's unit nothing wraps around the interval, so a use begins after the sum of those before it.
 
     Implied by the pairs; stated because the sum prunes where single pairs do not.
@@ -78,7 +80,7 @@ def _sum(parts: list[tuple[int, Literal]]) -> Expr:
     return linear(*((c if x.positive else -c, x.var) for c, x in parts), constant=constant)
 
 
-def _count(encoding: Encoding, uses: list[tuple[Op, Use]], capacity: int) -> None:
+def _count(encoding: ModuloEncoding, uses: list[tuple[Op, Use]], capacity: int) -> None:
     spans: list[tuple[Op, Use, Point, Point]] = [
         (op, use, encoding.after(op, use.offset), encoding.after(op, use.offset + use.cycles)) for op, use in uses
     ]
@@ -87,8 +89,9 @@ def _count(encoding: Encoding, uses: list[tuple[Op, Use]], capacity: int) -> Non
         encoding.model.at_most(total, capacity, note=f"{use.unit} when {op.id} begins")
 
 
-def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
+def check(reading: ModuloReading) -> tuple[Violation, ...]:
     """Units over their capacity, with the cycle and the operations on them."""
+    problem, schedule = reading.problem, reading.schedule
     broken = []
     for index, unit in enumerate(problem.units):
         found = crowded(_spans(problem, schedule, unit.name), schedule.interval, unit.capacity)
@@ -96,20 +99,24 @@ def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, 
             message = (
                 f"{unit.name} has {unit.capacity}, but {found.total} are taken in cycle {found.cycle} by {found.who}"
             )
-            broken.append(Violation(FAMILY, "capacity", message, f"/units/{index}"))
+            broken.append(Violation(NAME, "capacity", message, f"/units/{index}"))
     return tuple(broken)
 
 
-def explain(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[str, ...]:
-    """Busy cycles and peak of every unit in one interval."""
-    lines = []
+def explain(problem: ModuloProblem, reading: ModuloReading | None) -> tuple[Fact, ...]:
+    """Peak of every unit in one interval with how busy it is; without a schedule, its busy cycles an iteration."""
+    facts = []
     for unit in problem.units:
-        spans = _spans(problem, schedule, unit.name)
+        if reading is None:
+            busy = sum(use.amount * use.cycles for _, use in _uses(problem, unit.name))
+            facts.append(Fact(unit.name, busy, None, "busy cycles an iteration"))
+            continue
+        spans = _spans(problem, reading.schedule, unit.name)
         busy = sum(span.amount * (span.end - span.start) for span in spans)
-        share = busy / (unit.capacity * schedule.interval)
-        top = peak(spans, schedule.interval)
-        lines.append(f"{unit.name}: {share:.1%} busy, at most {top.total} of {unit.capacity}")
-    return tuple(lines)
+        share = busy / (unit.capacity * reading.schedule.interval)
+        top = peak(spans, reading.schedule.interval)
+        facts.append(Fact(unit.name, top.total, unit.capacity, "in use", note=f"{share:.1%} busy"))
+    return tuple(facts)
 
 
 def _uses(problem: ModuloProblem, unit: str) -> list[tuple[Op, Use]]:

@@ -4,18 +4,20 @@ A wait is needed on an edge that always blocks, and on any edge that crosses gro
 no other operation of that warp issues in the ``cycles`` before a blocking wait).
 """
 
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal, linear
-from warpwright.solver.modulo.encoding import Encoding
-from warpwright.solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule, Op, Wait
+from warpwright.solver.modulo.encoding import ModuloEncoding
+from warpwright.solver.modulo.problem import ModuloProblem, Op, Wait
+from warpwright.solver.modulo.schedule_reader import ModuloReading
 from warpwright.solver.modulo.spans import Span, copies
 
-__all__ = ["FAMILY", "build", "check", "explain"]
+__all__ = ["NAME", "build", "check", "explain"]
 
-FAMILY = "waits"
+NAME = "waits"
 
 
-def build(encoding: Encoding) -> None:
+def build(encoding: ModuloEncoding) -> None:
     """For every waiting operation and every other one of its group: the wait's phase is outside the other's execution."""
     problem = encoding.problem
     if not problem.groups:
@@ -31,11 +33,11 @@ def build(encoding: Encoding) -> None:
             if together is False:
                 continue
             guards = [literal for literal in (waiting, together) if isinstance(literal, Literal)]
-            with encoding.model.family(FAMILY):
+            with encoding.model.family(NAME):
                 _outside(encoding, op, other, guards)
 
 
-def _waiting(encoding: Encoding, op: Op) -> Literal | bool:
+def _waiting(encoding: ModuloEncoding, op: Op) -> Literal | bool:
     """Whether the operation begins with a blocking wait."""
     incoming = [edge for edge in encoding.problem.edges if edge.target == op.id and edge.value]
     if any(edge.wait is Wait.ALWAYS for edge in incoming):
@@ -63,7 +65,7 @@ def _unit_keeps_apart(problem: ModuloProblem, op: Op, other: Op) -> bool:
     return False
 
 
-def _outside(encoding: Encoding, op: Op, other: Op, guards: list[Literal]) -> None:
+def _outside(encoding: ModuloEncoding, op: Op, other: Op, guards: list[Literal]) -> None:
     model, interval = encoding.model, encoding.interval
     wait, begin = encoding.starts[op.id], encoding.starts[other.id]
     note = f"{op.id} waits while {other.id} executes"
@@ -76,8 +78,9 @@ def _outside(encoding: Encoding, op: Op, other: Op, guards: list[Literal]) -> No
         model.at_most(past, -1, when=[order, *guards], note=note)
 
 
-def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, ...]:
+def check(reading: ModuloReading) -> tuple[Violation, ...]:
     """Waits during another operation of the same group."""
+    problem, schedule = reading.problem, reading.schedule
     broken = []
     for index, op in enumerate(problem.ops):
         if not problem.groups or not schedule.waits(problem, op):
@@ -88,15 +91,18 @@ def check(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[Violation, 
             span = Span(other.id, start, start + other.cycles, 1)
             if same and copies(span, schedule.starts[op.id], schedule.interval):
                 message = f"{op.id} blocks {schedule.groups[op.id]} while {other.id} executes for {other.cycles} cycles"
-                broken.append(Violation(FAMILY, "wait-inside", message, f"/ops/{index}"))
+                broken.append(Violation(NAME, "wait-inside", message, f"/ops/{index}"))
     return tuple(broken)
 
 
-def explain(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[str, ...]:
-    """Which operation waits for which."""
-
-    def blocks(edge: Edge) -> bool:
-        return edge.wait is Wait.ALWAYS or (edge.wait is Wait.ACROSS and schedule.crosses(edge))
-
-    waits = [edge for edge in problem.edges if edge.value and blocks(edge)]
-    return tuple(f"{e.target} on {schedule.groups.get(e.target, 'the core')} waits for {e.source}" for e in waits)
+def explain(problem: ModuloProblem, reading: ModuloReading | None) -> tuple[Fact, ...]:
+    """Who waits for whom; without a schedule, who has to wherever it runs."""
+    facts = []
+    for edge in problem.edges:
+        across = edge.wait is Wait.ACROSS and reading is not None and reading.schedule.crosses(edge)
+        if edge.value and (edge.wait is Wait.ALWAYS or across):
+            where = reading.schedule.groups.get(edge.target, "the core") if reading is not None else "its group"
+            facts.append(
+                Fact(f"{edge.target} waits for {edge.source}", edge.latency, None, "cycles", note=f"on {where}")
+            )
+    return tuple(facts)

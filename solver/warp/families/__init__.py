@@ -1,15 +1,9 @@
-"""Rule families: one module per rule, each with ``NAME``, ``build``, ``check`` and ``explain``.
+"""The rule families of warp schedules: one module per rule (:class:`warpwright.solver.domain.family.RuleFamily`).
 
-``build`` writes the rule into a model, ``check`` decides it on a finished schedule in plain Python and imports no engine,
-``explain`` gives the numbers. ``build`` and ``check`` must agree; tests verify it.
+A model is an :class:`Encoding`, an answer a :class:`Reading` of a finished schedule.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import ModuleType
-
-from warpwright.solver.domain.fact import Fact
-from warpwright.solver.domain.verdict import Violation
+from warpwright.solver.domain.family import RuleFamily
 from warpwright.solver.warp.encoding import Encoding
 from warpwright.solver.warp.families import (
     barriers,
@@ -32,52 +26,37 @@ from warpwright.solver.warp.families import (
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
-__all__ = ["FAMILIES", "STRUCTURAL", "Family", "family"]
+__all__ = ["FAMILIES", "STRUCTURAL", "WarpFamily", "family"]
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
-    """One rule with its three functions."""
+WarpFamily = RuleFamily[WarpProblem, Encoding, Reading]
 
-    name: str
-    build: Callable[[Encoding], None]
-    check: Callable[[Reading], tuple[Violation, ...]]
-    explain: Callable[[WarpProblem, Reading | None], tuple[Fact, ...]]
-
-
-def _family(module: ModuleType) -> Family:
-    return Family(module.NAME, module.build, module.check, module.explain)
-
-
-FAMILIES = tuple(
-    _family(module)
-    for module in (
-        tma_required,
-        placement,
-        pipelines,
-        hand_offs,
-        warp_ranges,
-        register_pool,
-        register_need,
-        pipeline_depth,
-        shared_memory,
-        tensor_memory,
-        barriers,
-        body_order,
-        proxy_fences,
-        deadlock,
-        occupancy,
-        pinning,
-    )
+FAMILIES: tuple[WarpFamily, ...] = (
+    tma_required,
+    placement,
+    pipelines,
+    hand_offs,
+    warp_ranges,
+    register_pool,
+    register_need,
+    pipeline_depth,
+    shared_memory,
+    tensor_memory,
+    barriers,
+    body_order,
+    proxy_fences,
+    deadlock,
+    occupancy,
+    pinning,
 )
 STRUCTURAL = 3
 """The first families decide whether a schedule belongs to this kernel at all; the others assume it."""
 
 
-def family(name: str) -> Family:
+def family(name: str) -> WarpFamily:
     """The family with this name.
 
     Raises:
         KeyError: there is none.
     """
-    return {entry.name: entry for entry in FAMILIES}[name]
+    return {entry.NAME: entry for entry in FAMILIES}[name]

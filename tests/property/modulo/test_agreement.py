@@ -16,6 +16,7 @@ from warpwright.solver.modulo.bounds import lower_bounds
 from warpwright.solver.modulo.document import parse_problem, problem_document
 from warpwright.solver.modulo.families import FAMILIES
 from warpwright.solver.modulo.replay import replay
+from warpwright.solver.modulo.schedule_reader import ModuloReading
 
 MOST = 7
 """Largest interval that the enumeration tries."""
@@ -75,7 +76,9 @@ def finds_the_optimum(problem: ModuloProblem) -> None:
 def test_closed_forms_and_replay_agree_on_every_schedule(problem: ModuloProblem, interval: int, rng: object) -> None:
     for schedule in islice(schedules(problem, interval), 0, None, 7):
         replayed = {violation.family for violation in replay(problem, schedule)}
-        checked = {violation.family for family in FAMILIES for violation in family.check(problem, schedule)}
+        checked = {
+            violation.family for family in FAMILIES for violation in family.check(ModuloReading(problem, schedule))
+        }
         assert checked == replayed
 
 

@@ -192,7 +192,7 @@ def test_no_schedule_beats_its_bound(problem: WarpProblem, data: st.DataObject) 
 
 
 @settings(max_examples=4, deadline=None, derandomize=True, suppress_health_check=QUIET)
-@given(small_problems(), st.sampled_from([family.name for family in FAMILIES]))
+@given(small_problems(), st.sampled_from([family.NAME for family in FAMILIES]))
 def test_relaxing_a_family_never_worsens_the_optimum(problem: WarpProblem, family: str) -> None:
     relaxing_never_worsens(problem, family)
 
@@ -200,7 +200,7 @@ def test_relaxing_a_family_never_worsens_the_optimum(problem: WarpProblem, famil
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @settings(max_examples=100, deadline=None, suppress_health_check=QUIET)
-@given(small_problems(), st.sampled_from([family.name for family in FAMILIES]))
+@given(small_problems(), st.sampled_from([family.NAME for family in FAMILIES]))
 def test_relaxing_never_worsens_many(problem: WarpProblem, family: str) -> None:
     relaxing_never_worsens(problem, family)
 

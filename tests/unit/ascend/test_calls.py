@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from warpwright.solver.ascend.explain import conflicts
+from warpwright.solver.ascend.conflicts import conflicts
 from warpwright.solver.ascend.problem import LoopProblem, problem_from_call
 from warpwright.solver.ascend.scheduler_call import run
 from warpwright.solver.ascend.solve import solve_call

@@ -8,6 +8,7 @@ from tests.unit.modulo.tiny import chain, two_groups
 from warpwright.solver.modulo import Edge, Group, ModuloProblem, ModuloSchedule, Op, Unit, Use, Wait, verify
 from warpwright.solver.modulo.families import FAMILIES
 from warpwright.solver.modulo.replay import replay
+from warpwright.solver.modulo.schedule_reader import ModuloReading
 
 GOOD_CHAIN = ModuloSchedule(3, {"load": 0, "multiply": 4, "store": 8}, {})
 GOOD_GROUPS = ModuloSchedule(
@@ -17,7 +18,7 @@ GOOD_GROUPS = ModuloSchedule(
 
 def families_of(problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[set[str], set[str]]:
     """Families that the closed forms and the replay blame."""
-    checked = {v.family for family in FAMILIES for v in family.check(problem, schedule)}
+    checked = {v.family for family in FAMILIES for v in family.check(ModuloReading(problem, schedule))}
     return checked, {violation.family for violation in replay(problem, schedule)}
 
 
@@ -119,7 +120,9 @@ def test_the_replay_counts_registers_itself() -> None:
 
 
 def test_explanations_name_numbers_and_holders() -> None:
-    texts = {family.FAMILY: family.explain(chain(capacity=3), GOOD_CHAIN) for family in FAMILIES}
-    assert texts["memory"] == ("shared: at most 3 of 3 (cycle 0: load 3)",)
-    assert texts["units"][1] == "core: 100.0% busy, at most 1 of 1"
-    assert "load -> multiply: 4 cycles, no slack" in texts["dependence"]
+    problem = chain(capacity=3)
+    reading = ModuloReading(problem, GOOD_CHAIN)
+    texts = {family.NAME: [str(fact) for fact in family.explain(problem, reading)] for family in FAMILIES}
+    assert texts["memory"] == ["shared: 3 of 3 in use; fullest in cycle 0: load 3"]
+    assert texts["units"][1] == "core: 1 of 1 in use; 100.0% busy"
+    assert "load -> multiply: 4 of 4 cycles; no slack" in texts["dependence"]

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.encoding import Arc, Network
 from warpwright.solver.ascend.families import FAMILIES, check_answer
 from warpwright.solver.ascend.modelled import model_at
-from warpwright.solver.ascend.network import Arc, Network
 from warpwright.solver.ascend.problem import PIPE_BITS, LoopProblem, MemoryGroup, Problem, StraightProblem
 from warpwright.solver.ascend.search import Search
 from warpwright.solver.engines import Budget, EngineStatus, engine
@@ -71,13 +71,13 @@ def assert_built(boundary: Boundary) -> None:
 def _feasible(situation: Situation, without: str = "") -> bool:
     """Whether a network holds these start times and counts, maybe without one family."""
     problem, answer = situation.problem, situation.answer
-    network = Network(list(problem.latencies))
+    network = Network(problem)
     if isinstance(problem, LoopProblem):  # counts without the family that says how large they are
         network.sizes = list(problem.buffer_sizes)
         network.max_versions = [max((problem.num_stages, *answer.versions))] * problem.buffers
     for family in FAMILIES:
         if without != family.NAME:
-            family.build(problem, network)
+            family.build(network)
     interval = answer.interval
     if interval is None:  # a list that runs once: an interval so long that nothing wraps around it
         interval = 10 * (max(answer.starts) + sum(problem.latencies) + sum(problem.iis))

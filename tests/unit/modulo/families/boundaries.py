@@ -14,6 +14,7 @@ from warpwright.solver.modulo.encoding import pivot
 from warpwright.solver.modulo.families import FAMILIES
 from warpwright.solver.modulo.replay import replay
 from warpwright.solver.modulo.run import encode
+from warpwright.solver.modulo.schedule_reader import ModuloReading
 
 __all__ = ["Boundary", "Situation", "assert_built", "assert_checked"]
 
@@ -35,7 +36,9 @@ class Situation:
 
     def codes(self) -> set[str]:
         """``family/rule`` of everything that the families' closed forms refuse."""
-        found = (violation for family in FAMILIES for violation in family.check(self.problem, self.schedule))
+        found = (
+            violation for family in FAMILIES for violation in family.check(ModuloReading(self.problem, self.schedule))
+        )
         return {f"{violation.family}/{violation.rule}" for violation in found}
 
 

@@ -75,7 +75,7 @@ def assert_built(boundary: Boundary) -> None:
 
 def said(situation: Situation) -> bool:
     """Whether some assignment of the variables stands for this schedule, all rules aside."""
-    every = tuple(family.name for family in FAMILIES)
+    every = tuple(family.NAME for family in FAMILIES)
     enc = _decided(situation, every)
     result = engine().solve(enc.model, BUDGET)
     if result.status is EngineStatus.INFEASIBLE:

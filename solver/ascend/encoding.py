@@ -9,6 +9,8 @@ feasible intervals are closed upwards**, and one infeasible interval excludes ev
 
 from dataclasses import dataclass, field
 
+from warpwright.solver.ascend.problem import Problem
+
 __all__ = ["Arc", "Capacity", "Exclusion", "Network", "PhaseOrder", "StageOrder", "VersionArc"]
 
 
@@ -76,13 +78,13 @@ class Capacity:
 
 @dataclass(slots=True)
 class Network:
-    """All constraints of one problem. ``lengths`` are task latencies, for the schedule length.
+    """All constraints of one problem.
 
     ``fixed_stages`` gives tasks whose stage ``start // II`` is fixed. Stages and phases are absolute: as soon as one is
     used, the search adds an origin node at time 0.
     """
 
-    lengths: list[int]
+    problem: Problem
     arcs: list[Arc] = field(default_factory=list)
     version_arcs: list[VersionArc] = field(default_factory=list)
     exclusions: list[Exclusion] = field(default_factory=list)
@@ -94,9 +96,14 @@ class Network:
     capacities: list[Capacity] = field(default_factory=list)
 
     @property
+    def lengths(self) -> tuple[int, ...]:
+        """Task latencies, for the schedule length."""
+        return self.problem.latencies
+
+    @property
     def tasks(self) -> int:
         """Number of tasks."""
-        return len(self.lengths)
+        return self.problem.tasks
 
     def phase_tasks(self) -> list[int]:
         """Tasks whose absolute stage matters, in order."""

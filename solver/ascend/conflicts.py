@@ -14,7 +14,7 @@ __all__ = ["conflicts", "infeasible_call", "numbers"]
 
 def numbers(problem: Problem) -> list[str]:
     """What every family requires of the problem, one line each."""
-    return [f"{family.NAME}: {line}" for family in FAMILIES for line in family.explain(problem)]
+    return [f"{family.NAME}: {line}" for family in FAMILIES for line in family.explain(problem, None)]
 
 
 def infeasible_call(call: SchedulerCall, problem: Problem) -> str:
@@ -42,8 +42,8 @@ def conflicts(problem: Problem, names: Sequence[str] = ()) -> tuple[Conflict, ..
         return tuple(found)
     for name, relaxed, relaxation in _relaxations(problem):
         if solve_problem(relaxed, budget=Limits(interval=2000, bytes=1, length=1)).answer is not None:
-            lines = next((f.explain(problem) for f in FAMILIES if name == f.NAME), [])
-            found.append(Conflict(name, "; ".join(lines) or name, relaxation))
+            lines = next((f.explain(problem, None) for f in FAMILIES if name == f.NAME), ())
+            found.append(Conflict(name, "; ".join(map(str, lines)) or name, relaxation))
     return tuple(found) or (Conflict("dependence", "the dependences alone allow no interval"),)
 
 
