@@ -1,6 +1,6 @@
-"""What a running task tells its parent at once: events for ``on_event``, and how long what it does now may take.
+"""Messages of a running task to its parent: events for ``on_event``, and deadlines of the current step.
 
-Outside a child (a unit test that calls the task function) nothing goes anywhere.
+Outside a child (a unit test that calls the task function) nothing is sent.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ _sink: Sink | None = None
 
 
 def connect(sink: Sink | None) -> None:
-    """Sets where frames of this process go; the child's loop calls it around each task."""
+    """Sets the receiver of this process's frames; the child's loop calls it around each task."""
     global _sink
     _sink = sink
 
@@ -26,9 +26,9 @@ def emit(event: dict[str, Any]) -> None:
 
 
 def expect(seconds: float | None, what: str = "") -> None:
-    """What follows is over within so many seconds, else the parent ends this process; None says that it is over.
+    """The next step ends within so many seconds, or the parent ends this process; None says that it has ended.
 
-    The reply is then ``TimedOut("launch")`` with ``what``. For work that may never come back and that nothing in this process
+    The reply is then ``TimedOut("launch")`` with ``what``. For work that may never return and that nothing in this process
     could end, such as a launch.
     """
     _send({"kind": "within", "seconds": seconds, "what": what})
@@ -36,7 +36,7 @@ def expect(seconds: float | None, what: str = "") -> None:
 
 @contextmanager
 def within(seconds: float, what: str) -> Iterator[None]:
-    """What the body does is over within so many seconds: :func:`expect` around it."""
+    """The body ends within so many seconds: :func:`expect` around it."""
     expect(seconds, what)
     try:
         yield

@@ -1,6 +1,6 @@
-"""How one step of a candidate ended: an outcome of the domain, with words, finer details, and the resource that was over.
+"""How one step of a candidate ended: an outcome of the domain, with a message, details, and the exceeded resource.
 
-``details`` are finer stable words (``register_request_ignored``, ``spills``, ...).
+``details`` are more specific stable words (``register_request_ignored``, ``spills``, ...).
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ __all__ = ["StepOutcome"]
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """How one step ended. ``resource``, ``needed`` and ``limit`` say which resource was over, and by how much."""
+    """How one step ended. ``resource``, ``needed`` and ``limit`` say which resource was exceeded, and by how much."""
 
     kind: Outcome
     message: str = ""

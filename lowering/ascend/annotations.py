@@ -2,7 +2,7 @@
 
 All forms of ``T.annotate_buffer_versions``, ``T.annotate_manual_multi_buffer`` and ``T.annotate_unlimit_memory`` end up in four
 attributes of one block (TileLang 0.1.15 wheel, ``ascend/language/annotations.py``). Imports TVM: child processes only. The
-rules of the forms themselves are plain Python elsewhere: what is written here has been checked.
+rules of the forms themselves are plain Python elsewhere: the values that are written here have been checked.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ def storage_shapes(function: Any) -> dict[str, tuple[int, ...]]:
 
 
 def read_pins(function: Any) -> Pins:
-    """What the source itself annotates, as pins."""
+    """The source's own annotations, as pins."""
     versions: dict[str, int] = {}
     modes: dict[str, str] = {}
     manual: dict[str, int] = {}
@@ -75,10 +75,10 @@ def read_pins(function: Any) -> Pins:
 
 
 def with_pins(function: Any, pins: Pins) -> Any:
-    """The function with exactly these checked annotations on its kernel block, in place of whatever it had.
+    """The function with exactly these checked annotations on its kernel block, instead of its own.
 
     Raises:
-        NotApplicable: the kernel has not exactly one block that allocates on-chip buffers.
+        NotApplicable: not exactly one block of the kernel allocates on-chip buffers.
     """
     buffers = buffers_of(function)
     block = _kernel_block(function)

@@ -1,8 +1,8 @@
-"""Plays the event flags of generated Ascend C: every wait needs a set before it, and no flag may be left over.
+"""Simulates the event flags of generated Ascend C: every wait needs a set before it, and no flag may be left over.
 
 A kernel whose first wait has no set hangs (bug case 19 of the field). The control flow of the generated text is plain: counted
 loops, conditions on loop variables, ``asc_sync_notify`` and ``asc_sync_wait`` with a flag id. It is walked one statement at a
-time, a core section after the other; flags are counters, since a pipe consumes its sets in order. Plain Python.
+time, one core section after the other; flags are counters, because a pipe consumes its sets in order. Plain Python.
 """
 
 import ast
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 __all__ = ["flag_faults"]
 
 STEPS = 200_000
-"""Statements that are walked at most; a longer program is not judged."""
+"""The most statements that are simulated; a longer program is not judged."""
 
 _FOR = re.compile(r"for \(int(?:32|64)_t (\w+) = (\d+); \1 < (\d+); \+\+\1\) \{")
 _IF = re.compile(r"if \((.*)\) \{$")
@@ -22,8 +22,8 @@ _FLAG = re.compile(r"asc_sync_(notify|wait)\((PIPE_\w+), (PIPE_\w+), static_cast
 _OPERATORS = {"&&": " and ", "||": " or "}
 
 
-class _Unreadable(Exception):  # the text is not judged; no error of the caller
-    """A construct that this walk does not know."""
+class _Unreadable(Exception):  # the text is not judged; not an error of the caller
+    """A construct that this simulation does not know."""
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class _Item:
 
 
 def flag_faults(source: str) -> tuple[str, ...] | None:
-    """What is wrong with the flags of a kernel's source; None when the text has constructs that are not known here."""
+    """Errors of the flags in a kernel's source; None if the text has unknown constructs."""
     try:
         faults: list[str] = []
         for section in _sections(source):
@@ -52,7 +52,7 @@ def flag_faults(source: str) -> tuple[str, ...] | None:
 
 
 def _sections(source: str) -> Iterator[_Block]:
-    """The bodies of ``if ASC_IS_AIC`` and ``if ASC_IS_AIV``; the whole kernel when it has neither."""
+    """The bodies of ``if ASC_IS_AIC`` and ``if ASC_IS_AIV``; the whole kernel if it has neither."""
     lines = [line.strip() for line in source.splitlines()]
     starts = [i for i, line in enumerate(lines) if line.startswith("if ASC_IS_AI")]
     if not starts:
@@ -115,7 +115,7 @@ def _play(block: _Block) -> list[str]:
 
     run(block, {})
     left = [
-        f"{name}, flag {number}: {count} set and never waited for" for (name, number), count in counts.items() if count
+        f"{name}, flag {number}: {count} set but never waited for" for (name, number), count in counts.items() if count
     ]
     return [*faults, *left]
 

@@ -1,4 +1,4 @@
-"""What the lowered kernel shows against what was planned: version counts read back from the TIR, event flags played."""
+"""The lowered kernel compared with the plan: version counts read back from the TIR, event flags simulated."""
 
 from typing import Protocol
 
@@ -10,16 +10,16 @@ __all__ = ["Shown", "differences"]
 
 
 class Shown(Protocol):
-    """The part of a watched lowering that is compared."""
+    """The part of an observed lowering that is compared."""
 
     versions: dict[str, int]
     source: str
 
 
 def differences(schedule: BufferSchedule, shown: Shown) -> tuple[NotHonoured, ...]:
-    """Buffers whose count in ``tl.buffer_versions_map`` after AutoSchedule is not the planned one.
+    """Buffers whose count in ``tl.buffer_versions_map`` after AutoSchedule differs from the plan.
 
-    A buffer that is missing there has one version: TileLang lists only what it versions.
+    A buffer that is missing there has one version: TileLang lists only versioned buffers.
     """
     gaps = []
     for buffer in schedule.buffers:
@@ -33,7 +33,7 @@ def differences(schedule: BufferSchedule, shown: Shown) -> tuple[NotHonoured, ..
         if name not in known and count > 1
     ]
     gaps += [
-        NotHonoured("event flags", "a set before every wait, none left over", f)
+        NotHonoured("event flags", "a set before every wait, and none left over", f)
         for f in flag_faults(shown.source) or ()
     ]
     return tuple(gaps)

@@ -1,4 +1,4 @@
-"""What TileLang's scheduler sees of a kernel, as plain values: storages, loops, and the units of each loop in task order.
+"""A kernel as TileLang's scheduler sees it, as plain values: storages, loops, and the units of each loop in task order.
 
 Plain Python; made in a child by :mod:`warpwright.lowering.ascend.structure`, used by the graph and the checks.
 """

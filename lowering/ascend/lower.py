@@ -1,4 +1,4 @@
-"""One lowering of a PrimFunc to Ascend C, watched: the layout before AutoSchedule, the versions after it, the arenas at the end.
+"""One observed lowering of a PrimFunc to Ascend C: the layout before AutoSchedule, the versions after it, the arenas at the end.
 
 Imports TileLang: child processes only. Works without CANN: lowering stops at source (TileLang 0.1.15 wheel,
 ``ascend/target.py:40-59``); nothing is compiled here.
@@ -26,23 +26,23 @@ tirx = tvm.tirx
 
 
 class LoweringFailed(WarpwrightError):
-    """TileLang refused the kernel; the message is the first line of what it said."""
+    """TileLang refused the kernel; the message is the first line of its error."""
 
     code = "lowering-failed"
 
 
 @dataclass(slots=True)
 class Watched:
-    """What one lowering showed.
+    """The observations of one lowering.
 
     ``versions`` is ``tl.buffer_versions_map`` after AutoSchedule, by storage. ``arenas`` are the bytes of every merged
-    on-chip allocation by storage scope, after liveness sharing: what the kernel really takes. ``shared`` names, for each
+    on-chip allocation by storage scope, after liveness sharing: what the kernel really uses. ``shared`` names, for each
     storage, those that the compiler proved never live together with it.
     """
 
     source: str = ""
     launcher: str = ""
-    """The source with host code around it: what bisheng makes a shared object of."""
+    """The source with host code around it, which bisheng compiles to a shared object."""
     layout: Layout | None = None
     versions: dict[str, int] = field(default_factory=dict)
     shared: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -55,12 +55,12 @@ def lower_watched(
 ) -> Watched:
     """Lower a PrimFunc; scheduler calls go to ``answerer`` (None: TileLang's own scheduler).
 
-    ``on_layout`` is called with the layout just before AutoSchedule asks its first question.
+    ``on_layout`` is called with the layout just before AutoSchedule's first call.
 
     Raises:
         NotApplicable: AutoSchedule finds nothing to schedule.
         LoweringFailed: TileLang refuses the kernel.
-        WarpwrightError: whatever the answerer raised.
+        WarpwrightError: any error of the answerer.
     """
     function = guard_empty_loops(function)
     watched = Watched()
@@ -95,16 +95,16 @@ def _launcher(function: Any, artifact: Any, target: Any) -> str:
     try:
         return str(wrapper.wrap(artifact.kernel_source))
     except (ValueError, AssertionError, KeyError):
-        return ""  # several kernels, or a parameter that the launcher cannot pass: the source is then the last product
+        return ""  # several kernels, or a parameter that the launcher cannot pass: then the source is the last product
 
 
 def _watcher(watched: Watched, explicit: tuple[str, ...], on_layout: Callable[[Layout], None] | None) -> Any:
     @tvm.instrument.pass_instrument
     class Watcher:
-        """Looks at the module around three passes."""
+        """Inspects the module around three passes."""
 
         def run_before_pass(self, module: Any, info: Any) -> None:
-            """Reads the layout before AutoSchedule, and what may share storage before the merge."""
+            """Reads the layout before AutoSchedule, and the sharing of storage before the merge."""
             if str(info.name) == "tl.MergeUBAllocations":
                 for function in module.functions.values():
                     watched.shared.update(_aliases(function))

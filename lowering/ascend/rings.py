@@ -1,4 +1,4 @@
-"""Rings by hand: the size that the source really uses, from its indices, against the size that it declares.
+"""Manual rings: the size that the source really uses, from its indices, against the size that it declares.
 
 TileLang searches cross-iteration distances up to the declared N and keeps the first conflict it finds, so an N below the true
 ring silently drops dependences (measured: true ring 2, N = 1 leaves no cross-iteration edge at all). Imports TVM: child only.
@@ -16,12 +16,12 @@ tirx = tvm.tirx
 
 
 def check_rings(function: Any, pins: Pins) -> None:
-    """Raises PinError ``pin-manual-too-small`` when a declared ring is smaller than the one its indices walk around."""
+    """Raises PinError ``pin-manual-too-small`` if a declared ring is smaller than the one that its indices use."""
     rings = true_rings(function)
     for pin in pins.buffers:
         if pin.manual_versions is not None and pin.manual_versions < rings.get(pin.buffer, 1):
             raise PinError(
-                f"{pin.buffer!r} is declared as a ring of {pin.manual_versions}, but its indices walk around "
+                f"{pin.buffer!r} is declared as a ring of {pin.manual_versions}, but its indices use "
                 f"{rings[pin.buffer]} versions: dependences between iterations would be lost",
                 code="pin-manual-too-small",
                 place=pin.buffer,

@@ -1,8 +1,8 @@
-"""The hook: TileLang's two scheduler functions, answered by whoever holds the session. Child processes only.
+"""The hook: TileLang's two scheduler functions, answered by the owner of the session. Child processes only.
 
 Registered once in a process, before its first Ascend lowering: C++ keeps the function it finds at first use, and replacing
-it later is both without effect and fatal at exit. All Ascend lowering of ours passes through :func:`answering`, which
-installs the trampoline first; the trampoline asks the session of the moment and falls back to TileLang's own scheduler.
+it later has no effect and is fatal at exit. All Ascend lowering in Warpwright goes through :func:`answering`, which
+installs the trampoline first; the trampoline calls the current session and falls back to TileLang's own scheduler.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ class _State:
 def install() -> None:
     """Put the trampolines into TVM's function registry; later calls do nothing.
 
-    Must run before the first Ascend lowering of the process, and does: nothing else of ours lowers for Ascend.
+    Must run before the first Ascend lowering of the process; nothing else in Warpwright lowers for Ascend.
     """
     if _State.installed:
         return
@@ -56,8 +56,8 @@ def install() -> None:
 def answering(answerer: Answerer | None) -> Iterator[None]:
     """Scheduler calls inside go to ``answerer``; None means TileLang's own scheduler.
 
-    An exception of the answerer is raised again on leaving, as itself: TileLang turns a failed straight-line call into
-    source order and goes on.
+    An exception of the answerer is raised again on exit: TileLang turns a failed straight-line call into
+    source order and continues.
     """
     install()
     if _State.answerer is not None:

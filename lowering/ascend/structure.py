@@ -1,6 +1,6 @@
 """Reads the TIR that AutoSchedule is about to schedule into a :class:`Layout`. Imports TVM: child processes only.
 
-By then every task is an ``AttrStmt`` ``tl.schedule_unit``, costs stand in ``tl.ascend_task`` and loops carry their eligible
+By then every task is an ``AttrStmt`` ``tl.schedule_unit``, costs are in ``tl.ascend_task`` and loops carry their eligible
 storages (``multi_buffer_eligible``); TileLang 0.1.15 wheel, ``src/ascend/transform/attr.h`` and
 ``annotate_multi_buffer_eligible.cc``.
 """
@@ -22,7 +22,7 @@ def read_layout(function: Any, explicit: tuple[str, ...]) -> Layout:
     """The layout of a PrimFunc just before AutoSchedule.
 
     Raises:
-        NotApplicable: ``not-applicable-structure`` when there are no scheduled units.
+        NotApplicable: ``not-applicable-structure`` if there are no scheduled units.
     """
     reader = _Reader(function)
     units = reader.units(function.body, guarded=False)
@@ -205,7 +205,7 @@ class _Reader:
 
 
 def _unwrapped(statement: Any, guarded: bool) -> tuple[Any, bool]:
-    """The statement behind conditions and bindings that wrap a whole unit."""
+    """The statement inside conditions and bindings that wrap a whole unit."""
     while isinstance(statement, tirx.IfThenElse) and statement.else_case is None:
         statement, guarded = statement.then_case, True
     return statement, guarded

@@ -1,6 +1,6 @@
-"""TileLang IR to a driver-only shared object, with the plan read back from what was built.
+"""TileLang IR to a driver-only shared object, with the plan read back from the build.
 
-Why so: docs/decisions/0033-driver-only-objects.md.
+Reasons: docs/decisions/0033-driver-only-objects.md.
 Importing this package imports no compiler; ``warpwright.lowering.compile.tasks`` and
 ``warpwright.lowering.compile.lower`` are for children.
 """

@@ -1,4 +1,4 @@
-"""Ascend's device compiler, where CANN is installed. Its command lines are tested with stand-ins; none ran on hardware here.
+"""Ascend's device compiler, if CANN is installed. Its command lines are tested with stand-ins; none ran on hardware.
 
 The options are those of TileLang 0.1.15 (wheel, ``contrib/bisheng.py:105-124``, ``jit/adapter/libgen.py:154-180``).
 """
@@ -33,7 +33,7 @@ class BishengToolchain:
     source_name: str = "kernel.asc"
 
     def identity(self) -> str:
-        """The compiler's place stands for its version: CANN installs each release into a folder of its own."""
+        """The compiler's path identifies its version: CANN installs each release into its own folder."""
         home = os.path.realpath(self.bisheng)
         return " ".join([home, *self.command(self.source_name, "kernel.so", ARCHITECTURE, Path())[1:]])
 
@@ -53,7 +53,7 @@ class BishengToolchain:
         return None, None
 
     def failure(self, log: str) -> StepOutcome:
-        """Which memory overflowed where it says so, else its error lines."""
+        """Which memory overflowed if the compiler says so, else its error lines."""
         errors = [match.group(1).strip() for line in log.splitlines() if (match := _ERROR.search(line))]
         message = "; ".join(errors[:5])[:2000] or log[-500:]
         if found := _MEMORY.search(log):
@@ -65,7 +65,7 @@ def find_bisheng() -> BishengToolchain:
     """``BISHENG_HOME/bin``, the toolkit's folder, or PATH.
 
     Raises:
-        ToolchainMissing: there is none; Ascend C source is then the last product.
+        ToolchainMissing: there is none; then Ascend C source is the last product.
     """
     candidates = [
         Path(root) / "bin" / "bisheng"
@@ -77,4 +77,6 @@ def find_bisheng() -> BishengToolchain:
     for candidate in candidates:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return BishengToolchain(candidate, (tilelang_root() / "src",))
-    raise ToolchainMissing("no bisheng: install CANN's toolkit and set BISHENG_HOME or PATH", place="bisheng")
+    raise ToolchainMissing(
+        "bisheng was not found: install CANN's toolkit and set BISHENG_HOME or PATH", place="bisheng"
+    )

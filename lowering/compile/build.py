@@ -1,6 +1,6 @@
-"""Runs the device compiler on a launcher source and checks what came out.
+"""Runs the device compiler on a launcher source and checks its output.
 
-The product is a shared object in a folder named by the digest of what it was made of.
+The product is a shared object in a folder named by the digest of its inputs.
 """
 
 import errno
@@ -27,11 +27,11 @@ ELF_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 
 
 class Compiler(Protocol):
-    """A device compiler: its command line, and the reading of what it prints. The only part that differs between vendors."""
+    """A device compiler: its command line, and the parser of its output. The only part that differs between vendors."""
 
     @property
     def source_name(self) -> str:
-        """File name of the source, with the suffix that the compiler wants."""
+        """File name of the source, with the suffix that the compiler expects."""
         ...
 
     @property
@@ -48,11 +48,11 @@ class Compiler(Protocol):
         ...
 
     def read(self, log: str, arch: str) -> tuple[PtxasReport | None, StepOutcome | None]:
-        """What a run that succeeded printed: a report where the vendor gives one, a failure when it made something else."""
+        """Reads the output of a successful run: a report if the vendor gives one, a failure if the product is wrong."""
         ...
 
     def failure(self, log: str) -> StepOutcome:
-        """What a run that failed printed."""
+        """Reads the output of a failed run."""
         ...
 
 
@@ -69,7 +69,7 @@ class Built:
 
 
 def build(launcher: str, arch: str, toolchain: Compiler, output: Path) -> Built:
-    """Compiles a launcher source into ``output/<key>/kernel.so``, or takes an undamaged one that is there.
+    """Compiles a launcher source into ``output/<key>/kernel.so``, or reuses an undamaged existing one.
 
     The key is the digest of source, architecture, flags and compiler version, so equal sources are compiled once.
     """
@@ -84,24 +84,24 @@ def build(launcher: str, arch: str, toolchain: Compiler, output: Path) -> Built:
         if made.failure is not None:
             return Built(made.failure, report=made.report, seconds=seconds)
         while not _publish(Path(work), folder, made.digest, toolchain.source_name):
-            # Compilers need not give the same bytes twice: what counts is the build that others have seen already.
+            # Compilers need not give the same bytes twice: the first published build counts.
             if (kept := _reuse(folder, arch, toolchain)) is not None:
                 return kept
     return Built(None, folder / LIBRARY, made.digest, made.report, seconds)
 
 
 def artifact_damage(data: bytes) -> str:
-    """What is wrong with a shared object's bytes, empty when it is whole: not ELF, another machine, cut short."""
+    """What is wrong with a shared object's bytes, empty if it is complete: not ELF, another machine, truncated."""
     if len(data) < ELF_HEADER.size or data[:4] != b"\x7fELF":
-        return "no ELF file"
+        return "not an ELF file"
     fields = ELF_HEADER.unpack(data[: ELF_HEADER.size])
     kind, machine, offset, entry, count = fields[1], fields[2], fields[6], fields[11], fields[12]
     if kind != 3:
-        return "no shared object"
+        return "not a shared object"
     if machine not in (62, 183):
         return f"made for ELF machine {machine}"
     if offset + entry * count > len(data):
-        return f"cut short: {len(data)} bytes, section table ends at {offset + entry * count}"
+        return f"truncated: {len(data)} bytes, section table ends at {offset + entry * count}"
     return ""
 
 
@@ -134,7 +134,7 @@ def _compile(launcher: str, arch: str, toolchain: Compiler, work: Path) -> Built
 
 
 def _publish(work: Path, folder: Path, digest: str, source_name: str) -> bool:
-    """Moves a build into place in one step; False when another build of the same key is there by now, which is kept."""
+    """Moves a build into place in one step; False if another build of the same key exists by now, which is kept."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     for name in (LIBRARY, LOG, source_name):

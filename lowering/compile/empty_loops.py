@@ -1,9 +1,9 @@
-"""Loops that may not run at all, kept from a fault of the compiler. Runs in child processes only.
+"""Protects loops that may not run at all from an error of the compiler. Runs in child processes only.
 
 TVM simplifies a loop's extent under the assumption that the loop runs (TileLang 0.1.15 wheel,
 ``3rdparty/tvm/src/arith/ir_mutator_with_analyzer.cc:86``: ``extent > 0`` is assumed before the extent itself is visited). An
-extent that is 0 or 1 becomes 1, and the body runs where it must not: a persistent kernel of 132 blocks over 56 tiles computed
-132 of them and read far outside its tensors. The same extent behind a condition is left as it is.
+extent that is 0 or 1 becomes 1, and the body runs when it must not: a persistent kernel of 132 blocks over 56 tiles computed
+132 of them and read far outside its tensors. The same extent inside a condition is not changed.
 """
 
 from typing import Any
@@ -14,9 +14,9 @@ __all__ = ["guard_empty_loops"]
 
 
 def guard_empty_loops(function: tirx.PrimFunc) -> tirx.PrimFunc:
-    """The function with ``extent`` written as ``if_then_else(extent > 0, extent, 0)`` wherever the compiler would lose that case.
+    """The function with ``extent`` written as ``if_then_else(extent > 0, extent, 0)`` wherever the compiler would lose this case.
 
-    Any other function is returned as it is.
+    Any other function is returned unchanged.
     """
     analyzer = _analyzer(function.body)
 
@@ -34,7 +34,7 @@ def guard_empty_loops(function: tirx.PrimFunc) -> tirx.PrimFunc:
 
 
 def _analyzer(body: tirx.Stmt) -> arith.Analyzer:
-    """An analyzer that knows the range of every block and loop variable and the value of every other, outer ones first."""
+    """An analyzer with the range of every block and loop variable and the value of every other variable, outer ones first."""
     analyzer = arith.Analyzer()
     scopes: list[Any] = []
 
@@ -52,7 +52,7 @@ def _analyzer(body: tirx.Stmt) -> arith.Analyzer:
 
 
 def _loses_nought(analyzer: arith.Analyzer, loop: tirx.For) -> bool:
-    """Whether the extent is one number if the loop runs, and may be none: the compiler writes that number."""
+    """Whether the extent is one constant if the loop runs, but may also be 0: the compiler would write the constant."""
     if isinstance(loop.extent, tirx.IntImm):
         return False
     with analyzer.constraint_scope(loop.extent > 0):

@@ -1,4 +1,4 @@
-"""Compares what was planned with what was built. A difference means that a time must not be credited to the plan."""
+"""Compares the plan with the build. After a difference, a time must not be credited to the plan."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ __all__ = ["differences"]
 def differences(
     plan: WarpSchedule, found: ReadBack, report: PtxasReport | None, sass: SassReport | None = None
 ) -> tuple[NotHonoured, ...]:
-    """Every planned number that the source, the assembler's report or the machine code does not bear out."""
+    """Every planned number that the source, the assembler's report or the machine code does not confirm."""
     return tuple(_source(plan, found)) + tuple(_assembler(plan, report)) + tuple(_machine_code(plan, found, sass))
 
 
@@ -47,7 +47,7 @@ def _assembler(plan: WarpSchedule, report: PtxasReport | None) -> Iterator[NotHo
 
 
 def _machine_code(plan: WarpSchedule, found: ReadBack, sass: SassReport | None) -> Iterator[NotHonoured]:
-    """Every budget of the plan stands in the machine code (it may stand there twice: the compiler duplicates branches)."""
+    """Checks that the machine code has every budget of the plan (possibly twice: the compiler duplicates branches)."""
     if sass is None:
         return
     planned = set(_requests(plan))
@@ -58,7 +58,7 @@ def _machine_code(plan: WarpSchedule, found: ReadBack, sass: SassReport | None) 
 
 
 def _requests(plan: WarpSchedule) -> list[int]:
-    """One request a role, and one for every run of idle warps whose warpgroup, or whose neighbours, have a budget.
+    """One request per role, and one for every run of idle warps whose warpgroup, or whose neighbours, have a budget.
 
     TileLang gives idle warps of a covered warpgroup that warpgroup's value and a wholly idle warpgroup the smallest one
     (materialize_ws_schedule.cc:600-608, 2643-2684).

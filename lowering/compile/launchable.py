@@ -1,4 +1,4 @@
-"""Whether the driver would take a built kernel: its shared memory and its registers against the device, before any launch."""
+"""Whether the driver would accept a built kernel: its shared memory and registers against the device, before any launch."""
 
 from warpwright.lowering.compile.result import Launch
 from warpwright.lowering.outcome import StepOutcome
@@ -10,7 +10,7 @@ __all__ = ["over_resource"]
 
 
 def over_resource(launch: Launch, registers: int, profile: HardwareProfile) -> StepOutcome | None:
-    """Checks, before any launch, what the driver would refuse: shared memory of a block, registers of all its threads."""
+    """Checks, before any launch, for what the driver would refuse: shared memory of a block, registers of all its threads."""
     shared = launch.dynamic_shared_bytes + launch.static_shared_bytes
     threads = launch.block_threads
     unit = profile.integer("registers.allocation_unit_per_warp", "registers")
@@ -22,6 +22,9 @@ def over_resource(launch: Launch, registers: int, profile: HardwareProfile) -> S
     ):
         limit = profile.integer(path, unit_name) if profile.has(path) else None
         if limit is not None and needed > limit:
-            message = f"{name}: {needed} needed, {limit} there ({threads} threads, {registers} registers each, {shared} bytes)"
+            message = (
+                f"{name}: {needed} needed, {limit} available ({threads} threads, {registers} registers each, "
+                f"{shared} bytes)"
+            )
             return StepOutcome(Outcome.OVER_RESOURCE, message, (), name, needed, limit)
     return None

@@ -35,7 +35,7 @@ READS, WRITES = 1, 2
 """Bits of the access mask of ``tl.region``."""
 
 REPAIRED = "proxy_fences_added"
-"""Word of an outcome whose build differs from TileLang's by fences that it lacked."""
+"""Detail of an outcome whose build differs from TileLang's by added fences."""
 
 ACCESS: dict[int, Literal["in", "out", "inout"]] = {0: "in", READS: "in", WRITES: "out", READS | WRITES: "inout"}
 
@@ -45,7 +45,7 @@ class Lowered:
     """One lowered kernel. ``source`` is the device code, ``launcher`` the same with host code around it.
 
     ``unpipelined``: TileLang refused its software pipelining, and the loops are plain. ``fences_added``: fences between the
-    proxies that TileLang left out and that were put into the code (:mod:`warpwright.lowering.compile.proxy_fences`).
+    proxies that TileLang left out and that were added to the code (:mod:`warpwright.lowering.compile.proxy_fences`).
     """
 
     kernel: str
@@ -59,13 +59,13 @@ class Lowered:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """Words for the outcome."""
+        """Details for the outcome."""
         return (*(("unpipelined",) if self.unpipelined else ()), *((REPAIRED,) if self.fences_added else ()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """What TileLang makes of a kernel, with our fences in it."""
+    """TileLang's code of a kernel, with the added fences."""
 
     device: IRModule
     host: IRModule
@@ -81,7 +81,7 @@ def read_ir(text: str) -> tirx.PrimFunc:
             return own_placeholders(function)
     except Exception as error:
         raise DocumentError(f"not TileLang IR: {str(error)[-300:]}", code="ir-invalid", place="/ir") from error
-    raise DocumentError("the IR is no function", code="ir-invalid", place="/ir")
+    raise DocumentError("the IR is not a function", code="ir-invalid", place="/ir")
 
 
 def lower(function: tirx.PrimFunc, arch: str, variant: CandidateKind) -> Lowered:
@@ -97,7 +97,7 @@ def lower(function: tirx.PrimFunc, arch: str, variant: CandidateKind) -> Lowered
     try:
         code = _lowered(function, target, config)
     except Exception:
-        # The reference of the check only has to be right: TileLang's pipelining refuses loops that are (a tile filled twice).
+        # The reference only has to be correct: TileLang's pipelining refuses some correct loops (a tile filled twice).
         without = unpipelined(function)
         if variant is not CandidateKind.UNSPECIALIZED or without.same_as(function):
             raise
@@ -129,7 +129,9 @@ def lower(function: tirx.PrimFunc, arch: str, variant: CandidateKind) -> Lowered
 
 
 def _lowered(function: tirx.PrimFunc, target: Target, config: dict[str, Any]) -> _Code:
-    """The steps of ``tilelang.lower`` (0.1.15 wheel, ``engine/lower.py:146-186``) with one of ours before the code is written."""
+    """The steps of ``tilelang.lower`` (0.1.15 wheel, ``engine/lower.py:146-186``) with one extra step before the
+    code is written.
+    """
     with transform.PassContext(opt_level=3, config=config), target:
         context = create_backend_context(target, None, "auto")
         host, device, *_ = lower_to_host_device_ir(function, context)
@@ -139,7 +141,7 @@ def _lowered(function: tirx.PrimFunc, target: Target, config: dict[str, Any]) ->
 
 
 def arguments(function: tirx.PrimFunc) -> tuple[Argument, ...]:
-    """The tensor parameters in call order, each with what the body does to it.
+    """The tensor parameters in call order, each with the body's access to it.
 
     Raises:
         NotApplicable: ``not-applicable-argument`` for a scalar parameter or a symbolic shape.
@@ -148,7 +150,7 @@ def arguments(function: tirx.PrimFunc) -> tuple[Argument, ...]:
     found = []
     for parameter in function.params:
         if parameter not in function.buffer_map:
-            raise NotApplicable(f"{parameter} is no tensor", code="not-applicable-argument", place=str(parameter))
+            raise NotApplicable(f"{parameter} is not a tensor", code="not-applicable-argument", place=str(parameter))
         buffer = function.buffer_map[parameter]
         shape = tuple(_integer(size) for size in buffer.shape)
         mask = masks.get(buffer.name, 0)
@@ -157,7 +159,7 @@ def arguments(function: tirx.PrimFunc) -> tuple[Argument, ...]:
 
 
 def _access_masks(function: tirx.PrimFunc) -> dict[str, int]:
-    """Access mask by global buffer name: regions carry theirs; plain loads and stores speak for themselves.
+    """Access mask by global buffer name: regions carry theirs; plain loads and stores are read directly.
 
     A buffer whose address is taken (atomics, hand-written copies) counts as read and written.
     """

@@ -1,6 +1,6 @@
 """Build options: named choices of how a whole job is built that change how its kernels round. None by default.
 
-A closed list. An option holds for every build of a job alike: candidates, the compiler's baselines, the reference and the
+A closed list. An option applies to every build of a job: candidates, the compiler's baselines, the reference and the
 builds at other sizes. It is part of a result's identity, so a result with an option never answers a request without it.
 """
 
@@ -15,7 +15,7 @@ __all__ = ["MEANINGS", "BuildOption", "build_options", "column_of", "compiler_fl
 
 
 class BuildOption(StrEnum):
-    """Stored by name, append only; :data:`MEANINGS` says what each one does."""
+    """Stored by name, append only; :data:`MEANINGS` says what each option does."""
 
     FLUSH_DENORMALS = "flush_denormals"
     FAST_MATH = "fast_math"
@@ -43,19 +43,20 @@ _SUPPORTED: Mapping[TargetFamily, frozenset[BuildOption]] = {
 
 
 def build_options(names: Iterable[str], family: TargetFamily, place: str = "/build_options") -> tuple[BuildOption, ...]:
-    """The options of these names in a fixed order, each once.
+    """The options with these names in a fixed order, each once.
 
     Raises:
-        DocumentError: ``build-option-unknown``; ``build-option-unsupported`` when the family's compiler has no such option.
+        DocumentError: ``build-option-unknown``; ``build-option-unsupported`` if the target family's compiler does
+        not have the option.
     """
     found = set()
     for name in names:
         option = next((known for known in BuildOption if known.value == name), None)
         if option is None:
-            message = f"no build option is called {str(name)[:80]!r}; there are {', '.join(sorted(BuildOption))}"
+            message = f"there is no build option {str(name)[:80]!r}; choose from {', '.join(sorted(BuildOption))}"
             raise DocumentError(message, code="build-option-unknown", place=place)
         if option not in _SUPPORTED[family]:
-            message = f"{option} is no option of a build for {family.value} devices"
+            message = f"{option} is not an option of builds for {family.value} devices"
             raise DocumentError(message, code="build-option-unsupported", place=place)
         found.add(option)
     return tuple(sorted(found))
@@ -67,12 +68,12 @@ def column_of(options: Iterable[str]) -> str:
 
 
 def compiler_flags(options: Iterable[BuildOption]) -> tuple[str, ...]:
-    """What nvcc is told."""
+    """The flags for nvcc."""
     return tuple(flag for option in options for flag in _FLAGS[option])
 
 
 def pass_configs(options: Iterable[BuildOption]) -> dict[str, Any]:
-    """What TileLang is told when it calls the compiler itself (0.1.15 wheel, ``cuda/backend.py:70-103``)."""
+    """The pass configurations for TileLang, if it calls the compiler itself (0.1.15 wheel, ``cuda/backend.py:70-103``)."""
     options = set(options)
     configs: dict[str, Any] = {}
     if BuildOption.FAST_MATH in options:

@@ -1,4 +1,4 @@
-"""Identity of a compiler package by its content: a version says what somebody called it, the bytes say what it is."""
+"""Identity of a compiler package by its content: a version is only a name, the bytes are the compiler."""
 
 import hashlib
 import importlib.metadata
@@ -13,13 +13,13 @@ PARTS = {
     "tilelang": ("lib/*.so", "src/tl_templates/**/*.h", "src/tl_templates/**/*.hpp", "src/tl_templates/**/*.inl"),
     "apache-tvm-ffi": ("lib/libtvm_ffi.so",),
 }
-"""What decides over generated code: the compiler's libraries, and the device headers that every kernel includes."""
+"""Files that determine generated code: the compiler's libraries, and the device headers that every kernel includes."""
 MODULES = {"apache-tvm-ffi": "tvm_ffi"}
 
 
 @lru_cache(maxsize=8)
 def package_identity(name: str) -> str:
-    """A package's version with the digest of its content, such as ``0.1.15+3f2a90b1c4d5``; ``unknown`` where it is missing.
+    """A package's version with the digest of its content, such as ``0.1.15+3f2a90b1c4d5``; ``unknown`` if it is missing.
 
     A source tree on the path has no version: it is ``source`` with its digest, so that two states of it differ.
     """
@@ -36,7 +36,7 @@ def package_identity(name: str) -> str:
 
 
 def content_digest(root: Path, patterns: tuple[str, ...]) -> str:
-    """Twelve hex digits over names and bytes of the files below ``root`` that fit a pattern."""
+    """Twelve hex digits over names and bytes of the files below ``root`` that match a pattern."""
     found = sorted({path for pattern in patterns for path in root.glob(pattern) if path.is_file()})
     whole = hashlib.blake2b()
     for path in found:

@@ -1,13 +1,14 @@
-"""Fences between the proxies that TileLang leaves out, put into the device code that it lowered. Runs in child processes only.
+"""Adds the fences between proxies that TileLang leaves out to its lowered device code. Runs in child processes only.
 
 TileLang 0.1.15 gives a slot back straight after ordinary shared loads: ``ptx_arrive_barrier`` follows the reads, and the bulk
-copy that refills the slot waits for nothing else. On an H200 it overwrites what is still being read, in the builds of the
-compiler's own choices as in ours (docs/findings/release-after-generic-reads.md). Here each thread's path is followed with what
-it has read through the generic proxy since its last fence; an arrival that lets a bulk copy into such a buffer gets
-``fence.proxy.async.shared::cta`` in front of it. The other way round, ``cp.async`` writes through the generic proxy when it
+copy that refills the slot waits for nothing else. On an H200 it overwrites data that is still being read, in the builds of the
+compiler's own choices as well as in Warpwright's (docs/findings/release-after-generic-reads.md). Here each thread's
+path is followed with the buffers that it has read through the generic proxy since its last fence; an arrival that
+lets a bulk copy into such a buffer gets
+``fence.proxy.async.shared::cta`` before it. The other way round, ``cp.async`` writes through the generic proxy when it
 ends, which is at a wait: a warpgroup product that reads such a tile by descriptors behind a wait gets its fence too, where
-TileLang forgot it (in iterations that it peels off a loop, and behind a load role). A kernel without such a place is returned
-as it is.
+TileLang omits it (in iterations that it peels off a loop, and after a load role). A kernel without such a place is returned
+unchanged.
 """
 
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ READS = 1
 """Bit of the access mask of ``tvm_access_ptr``."""
 
 LANDED = -1
-"""Stands in a state for tiles that ``cp.async`` has written since the last fence."""
+"""Represents, in a state, the tiles that ``cp.async`` has written since the last fence."""
 
 State = frozenset[int]
 """Buffers, by number, that the thread may have read through the generic proxy since its last fence."""
@@ -44,7 +45,7 @@ State = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """The module, and how many fences were added to it; the very module that was given when none was."""
+    """The module, and how many fences were added to it; the same module object if none was."""
 
     module: IRModule
     added: int
@@ -84,9 +85,9 @@ class _Rewriter:
     _guards: dict[int, list[_Barrier]] = field(default_factory=dict)
     """Barriers that a thread has waited for when it starts a bulk copy into a buffer, in this iteration or an earlier one."""
     _direct: set[int] = field(default_factory=set)
-    """Buffers that a thread refills after reading them itself: nothing but a barrier of the block stands between."""
+    """Buffers that a thread refills after reading them itself: only a barrier of the block is in between."""
     _copied: bool = False
-    """Whether products read by descriptors what ``cp.async`` writes."""
+    """Whether products read, by descriptors, what ``cp.async`` writes."""
     _analyzer: arith.Analyzer = field(default_factory=arith.Analyzer)
 
     def run(self) -> Any:
@@ -116,7 +117,7 @@ class _Rewriter:
         return _Barrier(self._number(argument.buffer.data), int(bound.min_value), int(bound.max_value))
 
     def _collect(self, stmt: Any, seen: list[_Barrier]) -> list[_Barrier]:
-        """Notes what stands before every bulk copy; returns the waits that a thread may have behind it afterwards."""
+        """Records the waits before every bulk copy; returns the waits that a thread may have passed afterwards."""
         if isinstance(stmt, tirx.SeqStmt):
             for part in stmt.seq:
                 seen = self._collect(part, seen)
@@ -138,7 +139,7 @@ class _Rewriter:
         return [*seen, *(self._barrier(call.args[0]) for call in _calls(stmt, WAITS))]
 
     def _walk(self, stmt: Any, state: State) -> tuple[Any, State]:
-        """The statement with its fences, and the state behind it."""
+        """The statement with its fences, and the state after it."""
         if isinstance(stmt, tirx.SeqStmt):
             parts: list[Any] = []
             for place, part in enumerate(stmt.seq):
@@ -167,7 +168,7 @@ class _Rewriter:
         return self._statement(stmt, state)
 
     def _loop(self, stmt: Any, state: State) -> tuple[Any, State]:
-        """A loop's body starts with what may stand open before the loop or behind an iteration."""
+        """A loop's body starts with everything that may be open before the loop or after an iteration."""
         at_start, counted = state, self.added
         while True:
             self.added = counted
@@ -218,7 +219,7 @@ class _Rewriter:
         return frozenset(found & self._guards.keys())
 
     def _pointed(self, call: Any, bits: int = ~READS) -> Iterator[int]:
-        """Buffers that a copy fills, by its pointers with the bit for writing; those with other ``bits`` when given."""
+        """Buffers that a copy fills, by its pointers with the bit for writing; those with other ``bits`` if given."""
         for part in _outermost_first(call):
             if _name(part) == "tirx.tvm_access_ptr" and int(part.args[4]) & bits:
                 yield self._number(part.args[1])
@@ -251,4 +252,4 @@ def _with_body(stmt: Any, body: Any) -> Any:
         return tirx.While(stmt.condition, body)
     if isinstance(stmt, tirx.AttrStmt):
         return tirx.AttrStmt(stmt.node, stmt.attr_key, stmt.value, body)
-    raise TypeError(f"a {type(stmt).__name__} holds statements and is not known here")
+    raise TypeError(f"a {type(stmt).__name__} contains statements and is not known here")

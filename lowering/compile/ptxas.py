@@ -1,4 +1,4 @@
-"""The one file that reads what nvcc and ptxas print. Everything else sees typed values.
+"""The only module that parses the output of nvcc and ptxas. All others use typed values.
 
 Forms seen with CUDA 13.0 (ptxas 13.0.88)::
 
@@ -34,7 +34,7 @@ TEXTS = (
     (re.compile(r"setmaxnreg\W.*\bignored\b", re.IGNORECASE), "register_request_ignored"),
     (re.compile(r"wgmma\b.*\bserialized\b", re.IGNORECASE), "wgmma_serialized"),
 )
-"""The same by text, for numbers that other versions of the assembler give to the same faults."""
+"""The same by text, because other versions of the assembler may number them differently."""
 
 _MESSAGE = re.compile(r"\((C\d{4})\)\s*(.+)")
 _USED = re.compile(r"Used (\d+) registers(?:, used (\d+) barriers)?(.*)")
@@ -47,9 +47,9 @@ _ERROR = re.compile(r"(?:error|fatal)\s*:\s*(.+)", re.IGNORECASE)
 
 
 def parse(log: str) -> PtxasReport | None:
-    """The report of the kernel in a log of ``-Xptxas -v``; the largest numbers when several functions are listed.
+    """The report of the kernel in a log of ``-Xptxas -v``; the largest numbers if several functions are listed.
 
-    None when the assembler printed no report, that is, when it failed or did not run.
+    None if the assembler printed no report, because it failed or did not run.
     """
     used = [match for line in log.splitlines() if (match := _USED.search(line))]
     if not used:
@@ -74,7 +74,7 @@ def architecture(log: str) -> str | None:
 
 
 def details(report: PtxasReport) -> tuple[str, ...]:
-    """Stable words for what the assembler warned about, spills included."""
+    """Stable words for the assembler's warnings, spills included."""
     words = [word for message in report.messages if (word := _word(message))]
     if report.spill_store_bytes or report.spill_load_bytes:
         words.append("spills")
@@ -86,7 +86,7 @@ def failure(log: str) -> StepOutcome:
     words = tuple(dict.fromkeys(word for message in _messages(log) if (word := _word(message))))
     if found := _INSUFFICIENT.search(log):
         have, need = int(found.group(1)), int(found.group(2))
-        message = f"one instruction needs {need} registers a thread at launch, {have} are there"
+        message = f"one instruction needs {need} registers per thread at launch, {have} are available"
         return StepOutcome(Outcome.OVER_RESOURCE, message, words, "launch registers per thread", need, have)
     if found := _SHARED.search(log):
         need, have = int(found.group(1), 0), int(found.group(2), 0)
@@ -97,7 +97,7 @@ def failure(log: str) -> StepOutcome:
 
 
 def _word(message: PtxasMessage) -> str:
-    """What a message means for a schedule; empty for one that says nothing of it."""
+    """What a message means for a schedule; empty if it does not concern one."""
     known = DETAILS.get(message.code, "")
     return known or next((word for text, word in TEXTS if text.search(message.text)), "")
 

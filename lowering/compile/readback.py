@@ -1,4 +1,4 @@
-"""Reads the plan back from generated CUDA source: what the code will really do, whatever was asked.
+"""Reads the plan back from generated CUDA source: what the code really does, whatever was requested.
 
 Only the forms that TileLang 0.1.15 prints are known (``src/cuda/codegen/codegen_cuda.cc``); a form that is missing reads as None
 or as an empty mapping, never as the planned value.
@@ -19,7 +19,7 @@ _BRANCH = re.compile(r"if \(+(?:\(int\))?threadIdx\.x\)? < (\d+)\)")
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """What the source shows. ``branch_threads`` are the thread thresholds of the role branches, in order of appearance.
+    """The numbers in the source. ``branch_threads`` are the thread thresholds of the role branches, in order of appearance.
 
     ``register_requests`` holds (direction, registers) of every setmaxnreg; ``depths`` the barrier count of every pipeline.
     """

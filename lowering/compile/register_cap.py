@@ -1,7 +1,7 @@
-"""One more try where the assembler cannot allocate at a kernel's register limit (C7600): at the next lower legal one.
+"""A second attempt if the assembler cannot allocate at a kernel's register limit (C7600): at the next lower legal one.
 
-nvcc ignores ``-maxrregcount`` for kernels with launch bounds, and refuses them beside ``__maxnreg__`` (13.0.88), so the bounds of
-such a kernel give way to it; a ``setmaxnreg`` is kept under either.
+nvcc ignores ``-maxrregcount`` for kernels with launch bounds, and refuses them together with ``__maxnreg__``
+(13.0.88), so the bounds of such a kernel are replaced by it; a ``setmaxnreg`` is kept under both.
 """
 
 import re
@@ -19,10 +19,10 @@ __all__ = ["CAPPED", "Retry", "build_with_retry", "lower_cap"]
 
 ALLOCATION_FAILED = "register_allocation_failed"
 CAPPED = "register_cap_lowered"
-"""Detail of an outcome whose binary was built with a lower limit than the schedule has."""
+"""Detail of an outcome whose binary was built with a lower limit than the schedule's."""
 
 UNIT = 8
-"""Registers a thread: register files are given out 256 registers a warp on every architecture from sm_70 to sm_120."""
+"""Registers per thread: registers are allocated in units of 256 per warp on every architecture from sm_70 to sm_120."""
 
 
 _COUNT = re.compile(r"register count of '(\d+)'")
@@ -31,14 +31,14 @@ _BOUNDS = re.compile(r"__launch_bounds__\(\d+(?:,\s*\d+)?\)")
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A second build: the limit that it was given, and what the first one said."""
+    """A second build: its limit, and the message of the first one."""
 
     registers: int
     because: str
 
 
 def lower_cap(failure: StepOutcome | None) -> int | None:
-    """The next lower limit a thread after a failed allocation; None for any other failure, or when there is none lower."""
+    """The next lower limit per thread after a failed allocation; None for any other failure, or if there is no lower one."""
     if failure is None or ALLOCATION_FAILED not in failure.details:
         return None
     found = _COUNT.search(failure.message)
@@ -49,7 +49,7 @@ def lower_cap(failure: StepOutcome | None) -> int | None:
 def build_with_retry(
     launcher: str, build: Callable[[str], Built], plan: WarpSchedule | None, found: ReadBack, threads: int
 ) -> tuple[Built, Retry | None]:
-    """Builds a launcher, and once more with a lower limit where that can help and cannot harm.
+    """Builds a launcher, and once more with a lower limit if that can help and cannot harm.
 
     The second build's failure keeps the first one's message, so that nothing is lost.
     """
@@ -60,16 +60,16 @@ def build_with_retry(
     retry = Retry(cap, first.failure.message)
     second = build(_BOUNDS.sub(f"__maxnreg__({cap})", launcher))
     if second.failure is not None:
-        message = f"{first.failure.message}; once more with {cap} registers a thread: {second.failure.message}"
+        message = f"{first.failure.message}; second attempt with {cap} registers per thread: {second.failure.message}"
         details = tuple(dict.fromkeys((*first.failure.details, *second.failure.details)))
         second = replace(second, failure=replace(second.failure, message=message, details=details))
     return replace(second, seconds=first.seconds + second.seconds), retry
 
 
 def _holds(plan: WarpSchedule | None, found: ReadBack, cap: int, threads: int) -> bool:
-    """Whether the registers that a block has at launch under the lower limit still cover what its roles ask for.
+    """Whether the registers that a block has at launch under the lower limit still cover what its roles request.
 
-    A ``setmaxnreg`` beyond them waits for registers that nobody gives back: the kernel would hang.
+    A ``setmaxnreg`` above them waits for registers that nobody releases: the kernel would hang.
     """
     if not found.register_requests:
         return True

@@ -1,4 +1,4 @@
-"""CompiledKernel: everything known of one build, as a JSON document that travels without the toolchain."""
+"""CompiledKernel: everything known about one build, as a JSON document that is independent of the toolchain."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -25,7 +25,7 @@ SCHEMA = "warpwright.compiled-kernel/1"
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One tensor parameter in call order. ``access`` is what the kernel does to it."""
+    """One tensor parameter in call order. ``access`` says whether the kernel reads or writes it."""
 
     name: str
     dtype: str
@@ -55,7 +55,7 @@ class PtxasMessage:
 
 @dataclass(frozen=True, slots=True)
 class PtxasReport:
-    """What ``ptxas -v`` says of the kernel. ``registers`` is the launch count per thread, not a role's own budget."""
+    """The report of ``ptxas -v`` on the kernel. ``registers`` is the launch count per thread, not a role's own budget."""
 
     registers: int
     spill_store_bytes: int
@@ -68,7 +68,7 @@ class PtxasReport:
 
 @dataclass(frozen=True, slots=True)
 class NotHonoured:
-    """One number of the plan that the generated code does not show."""
+    """One number of the plan that the generated code does not have."""
 
     what: str
     planned: str
@@ -77,14 +77,14 @@ class NotHonoured:
 
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
-    """One build: source always, ``binary`` (path of the driver-only shared object) when a device compiler was there.
+    """One build: source always, ``binary`` (path of the driver-only shared object) if there was a device compiler.
 
     ``outcome.kind`` is ``compiled``, or says why this build must not be measured; ``not_honoured`` then lists differences.
     ``seconds`` holds the time of every step. ``binary_digest`` is checked whenever the file is used.
     """
 
     variant: CandidateKind
-    """How TileLang was asked to specialise."""
+    """How TileLang was told to specialise."""
     arch: str
     outcome: StepOutcome
     source: str = ""
@@ -96,7 +96,7 @@ class CompiledKernel:
     launch: Launch | None = None
     ptxas: PtxasReport | None = None
     sass: SassReport | None = None
-    """What the machine code holds, None when no disassembler was at hand."""
+    """The content of the machine code, None if no disassembler was available."""
     arguments: tuple[Argument, ...] = ()
     not_honoured: tuple[NotHonoured, ...] = ()
     toolchain: dict[str, str] = field(default_factory=dict)
@@ -105,11 +105,13 @@ class CompiledKernel:
     options: tuple[str, ...] = ()
     """Names of the build options (``warpwright.lowering.compile.options``); a result with options is another result."""
     register_cap: int | None = None
-    """Registers a thread that the build was limited to, after the assembler could not allocate at the kernel's own limit."""
+    """Registers per thread that the build was limited to, after the assembler could not allocate at the kernel's own limit."""
     first_failure: str = ""
-    """What the first build said, where this is the second one."""
+    """The message of the first build, if this is the second one."""
     fences_added: int = 0
-    """Fences between the proxies that TileLang's code lacked and the build put in: its own source alone is not this kernel."""
+    """Number of fences between proxies that TileLang's code lacked and the build added: TileLang's own source is not
+    this kernel.
+    """
 
 
 _ADAPTER: TypeAdapter[CompiledKernel] = TypeAdapter(CompiledKernel)

@@ -1,6 +1,6 @@
-"""Reads the binary itself, where a disassembler is at hand: register requests, tensor-core and copy-engine instructions.
+"""Reads the binary itself, if a disassembler is available: register requests, tensor-core and copy-engine instructions.
 
-The assembler drops a setmaxnreg silently on some paths; only the machine code tells. Forms seen with CUDA 13 for sm_90a::
+The assembler silently drops a setmaxnreg on some paths; only the machine code shows it. Forms seen with CUDA 13 for sm_90a::
 
     USETMAXREG.DEALLOC.CTAPOOL 0x18 ;
     USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0xf0 ;
@@ -24,7 +24,7 @@ _IMMEDIATE = re.compile(r"0x([0-9a-f]+)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class SassReport:
-    """What the machine code holds. ``register_requests`` are the values of all setmaxnreg, each as often as it stands there."""
+    """The content of the machine code. ``register_requests`` are the values of all setmaxnreg, each as often as it occurs."""
 
     instructions: int
     register_requests: tuple[int, ...]
@@ -36,14 +36,14 @@ class SassReport:
 
 
 def find_cuobjdump(nvcc: Path) -> Path | None:
-    """The disassembler beside nvcc or on PATH, None when there is none."""
+    """The disassembler next to nvcc or on PATH, None if there is none."""
     beside = nvcc.resolve().parent / "cuobjdump"
     found = str(beside) if beside.is_file() else shutil.which("cuobjdump")
     return Path(found) if found else None
 
 
 def disassemble(binary: Path, cuobjdump: Path) -> SassReport | None:
-    """The report of a shared object; None when the tool fails, which says nothing about the binary."""
+    """The report of a shared object; None if the tool fails, which says nothing about the binary."""
     try:
         run = subprocess.run(
             [str(cuobjdump), "--dump-sass", str(binary)],
@@ -60,7 +60,7 @@ def disassemble(binary: Path, cuobjdump: Path) -> SassReport | None:
 
 
 def parse_sass(text: str) -> SassReport | None:
-    """Counts from a listing; None when it holds no instructions."""
+    """Counts from a listing; None if it has no instructions."""
     found = [(match.group(1), match.group(2)) for match in _INSTRUCTION.finditer(text)]
     if not found:
         return None

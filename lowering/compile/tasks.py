@@ -33,7 +33,7 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
     Keys: ``ir``; ``arch``; ``variant``; ``schedule`` (warp-schedule document, or null for a baseline); ``output`` (folder for
     binaries); optional ``profile`` (document, for resource limits), ``nvcc`` (path), ``source_only``,
     ``options`` (names of build options, ``warpwright.lowering.compile.options``).
-    A kernel that cannot be built is a result, not an error: ``outcome`` then says what was wrong.
+    A kernel that cannot be built is a result, not an error: ``outcome`` then gives the reason.
     """
     variant = CandidateKind(payload["variant"])
     arch = str(payload["arch"])
@@ -56,7 +56,7 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
         lowered = lower(function, arch, variant)
     except WarpwrightError:
         raise
-    except Exception as error:  # noqa: BLE001 - TileLang refuses a schedule by many error types; all of them mean this
+    except Exception as error:  # noqa: BLE001 - TileLang refuses a schedule with many error types; they all mean the same
         seconds["lower"] = time.monotonic() - begun
         return finish(StepOutcome(Outcome.COMPILE_FAILED, _reason(error), ("lowering_failed",)))
     seconds["lower"] = time.monotonic() - begun
@@ -140,7 +140,7 @@ def _launch(lowered: Lowered, found: ReadBack, static_bytes: int) -> Launch:
 
 def _toolchain(payload: dict[str, Any], options: tuple[BuildOption, ...]) -> tuple[CudaToolchain | None, str]:
     if payload.get("source_only"):
-        return None, "source only, as asked"
+        return None, "source only, as requested"
     try:
         return replace(find_cuda(payload.get("nvcc")), extra=compiler_flags(options)), ""
     except ToolchainMissing as error:
@@ -148,7 +148,7 @@ def _toolchain(payload: dict[str, Any], options: tuple[BuildOption, ...]) -> tup
 
 
 def _reason(error: Exception) -> str:
-    """The last line that says something: TVM puts the C++ stack before its message."""
+    """The last informative line: TVM puts the C++ stack before its message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     checks = [line for line in lines if "Check failed" in line or "ws_schedule" in line]
     return f"{type(error).__name__}: {(checks or lines or ['no message'])[-1][:1500]}"

@@ -22,11 +22,11 @@ __all__ = ["LOWERING", "CudaToolchain", "ToolchainMissing", "find_cuda", "tilela
 OVERRIDE = "WARPWRIGHT_NVCC"
 
 LOWERING = "5"
-"""Of what we do to a kernel around TileLang: another number when the same schedule gives another binary than before."""
+"""Version of our own lowering around TileLang: it changes when the same schedule gives another binary than before."""
 
 
 class ToolchainMissing(WarpwrightError):
-    """A vendor tool is not on this machine; the message says what to install."""
+    """A vendor tool is missing on this machine; the message says what to install."""
 
     code = "toolchain-missing"
 
@@ -43,18 +43,18 @@ class CudaToolchain:
     """Flags of the build options."""
 
     def identity(self) -> str:
-        """nvcc's release and our flags."""
+        """nvcc's release and the flags."""
         release = versions(self.nvcc).get("nvcc", "unknown")
         plain = replace(self, nvcc=Path("nvcc"), includes=())
         return " ".join([release, *plain.command(self.source_name, "kernel.so", "sm_0", Path())])
 
     def read(self, log: str, arch: str) -> tuple[PtxasReport | None, StepOutcome | None]:
-        """The assembler's report; a failure when there is none, or when it made code for another architecture."""
+        """The assembler's report; a failure if there is none, or if it made code for another architecture."""
         report = ptxas.parse(log)
         if report is None:
             return None, StepOutcome(Outcome.COMPILE_FAILED, "the compiler gave no assembler report", ("no_report",))
         if (made_for := ptxas.architecture(log)) != arch:
-            message = f"asked for {arch}, the assembler made code for {made_for or 'no architecture'}"
+            message = f"requested {arch}, but the assembler made code for {made_for or 'no architecture'}"
             return report, StepOutcome(Outcome.COMPILE_FAILED, message, ("wrong_arch",))
         return report, None
 
@@ -84,7 +84,7 @@ def find_cuda(nvcc: str | None = None) -> CudaToolchain:
     """The toolchain of this machine: the path given, ``WARPWRIGHT_NVCC``, ``CUDA_HOME``, PATH, or the pip package.
 
     Raises:
-        ToolchainMissing: there is no nvcc; says how to get one.
+        ToolchainMissing: there is no nvcc; the message says how to get one.
     """
     root = tilelang_root()
     includes = (root / "3rdparty" / "cutlass" / "include", root / "src")
@@ -93,7 +93,7 @@ def find_cuda(nvcc: str | None = None) -> CudaToolchain:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return CudaToolchain(candidate, includes, stub if stub.exists() else None)
     raise ToolchainMissing(
-        "no nvcc: put it on PATH, set CUDA_HOME, or install 'tilelang[nvcc]' (nvidia-cuda-nvcc 13.0.48 or newer)"
+        "nvcc was not found: put it on PATH, set CUDA_HOME, or install 'tilelang[nvcc]' (nvidia-cuda-nvcc 13.0.48 or newer)"
     )
 
 
@@ -106,7 +106,7 @@ def versions(nvcc: Path) -> dict[str, str]:
 
 
 def _build_of(nvcc: Path, printed: str) -> str:
-    """Release and build as nvcc prints them; one that names no build is told by its own bytes."""
+    """Release and build as nvcc prints them; without a build number, nvcc is identified by its bytes."""
     lines = [line.strip() for line in printed.splitlines()]
     release = next((line.rpartition(" ")[2] for line in reversed(lines) if "release" in line), "unknown")
     build = next((line.removeprefix("Build ").rpartition("/")[2] for line in lines if line.startswith("Build ")), "")

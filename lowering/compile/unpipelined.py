@@ -1,4 +1,6 @@
-"""A kernel without TileLang's software pipelining: slower, and right wherever its loops mean what they say. For children only."""
+"""A kernel without TileLang's software pipelining: slower, but correct even if pipelining refuses its loops. For
+children only.
+"""
 
 from typing import Any
 
@@ -7,11 +9,11 @@ from tvm import tirx
 __all__ = ["unpipelined"]
 
 ASKED_FOR = ("num_stages", "tl_pipeline_order", "tl_pipeline_stage", "tl_pipeline_group", "tl_pipelined_num_stages")
-"""What ``T.Pipelined`` leaves on its loop (0.1.15 wheel, ``src/ir.cc``)."""
+"""Annotations of ``T.Pipelined`` on its loop (0.1.15 wheel, ``src/ir.cc``)."""
 
 
 def unpipelined(function: tirx.PrimFunc) -> tirx.PrimFunc:
-    """The function itself when it has none, else one with every ``T.Pipelined`` a plain serial loop."""
+    """The function itself if it has none, else one with every ``T.Pipelined`` as a plain serial loop."""
 
     def plain(node: Any) -> Any:
         kept = {key: value for key, value in node.annotations.items() if key not in ASKED_FOR}

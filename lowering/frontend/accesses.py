@@ -1,4 +1,4 @@
-"""What a statement reads and writes, as boxes of buffers. Runs in child processes only: it reads TVM objects.
+"""The reads and writes of a statement, as boxes of buffers. Runs in child processes only: it reads TVM objects.
 
 A box that cannot be computed is the whole buffer; a write that does not certainly cover its whole buffer never hides an
 earlier one. Both err on the side of more dependences.
@@ -21,7 +21,7 @@ arith = tvm.arith
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Half-open ranges, one a dimension: first index and extent as expressions of outer variables."""
+    """Half-open ranges, one per dimension: first index and extent as expressions of outer variables."""
 
     mins: tuple[Any, ...]
     extents: tuple[Any, ...]
@@ -41,7 +41,7 @@ class Touch:
     dense: bool = False
 
     def elements(self) -> int:
-        """Elements of the box, or of the buffer when the box is unknown; 0 when symbolic."""
+        """Elements of the box, or of the buffer if the box is unknown; 0 if symbolic."""
         extents = self.box.extents if self.box is not None else tuple(self.buffer.shape)
         total = 1
         for extent in extents:
@@ -119,7 +119,7 @@ def _region(argument: Any, *, write: bool) -> Touch:
         load, extents = argument, None
     if not isinstance(load, tirx.BufferLoad):
         raise NotApplicable(
-            "a tile operator on something that is no buffer region", code="unsupported-region", place=str(load)
+            "a tile operator on something that is not a buffer region", code="unsupported-region", place=str(load)
         )
     if extents is None:
         extents = tuple(tirx.IntImm("int32", 1) for _ in load.indices)
@@ -129,7 +129,7 @@ def _region(argument: Any, *, write: bool) -> Touch:
 
 
 def _is_static(box: Box) -> bool:
-    """A box whose bounds read a buffer may mean another place at another time."""
+    """Whether the box is constant: one whose bounds read a buffer may mean another place at another time."""
     return not any(_has_load(part) for part in (*box.mins, *box.extents))
 
 
@@ -206,7 +206,7 @@ def _store_covers(store: Any, loops: list[Any]) -> bool:
         if not (analyzer.can_prove_equal(loop.min, 0) and analyzer.can_prove_equal(loop.extent, extent)):
             return False
         used.append(loop)
-    # Loops that no index uses repeat the store; that covers too, unless they may not run at all.
+    # Loops that no index uses repeat the store; that also covers, unless they may not run at all.
     return all((_constant(loop.extent) or 0) >= 1 for loop in loops)
 
 

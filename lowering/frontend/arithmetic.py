@@ -56,7 +56,7 @@ def _expression(root: Any, times: int, counts: dict[str, int]) -> None:
         if isinstance(node, tirx.BufferLoad):
             _moved(node.buffer, times, counts)
         elif isinstance(node, (tirx.Add, tirx.Sub)) and _is_float(node):
-            # With a product beside it the sum is that product's fused second half.
+            # Next to a product the sum is the second half of a fused instruction.
             counts["alu"] += 0 if isinstance(node.a, tirx.Mul) or isinstance(node.b, tirx.Mul) else times
         elif isinstance(node, tirx.Div) and _is_float(node):
             counts["alu"] += times * DIVISION_INSTRUCTIONS

@@ -25,7 +25,7 @@ def classify_copy(call: Any, source: Touch, target: Touch, *, has_tma: bool, has
     """``TMA_LOAD``, ``TMA_STORE``, ``ASYNC_LOAD`` or ``COPY`` (through the registers of the issuing threads).
 
     Raises:
-        NotApplicable: ``copy-not-possible`` when the source insists on an instruction that cannot do this copy.
+        NotApplicable: ``copy-not-possible`` if the source requires an instruction that cannot do this copy.
     """
     name = str(call.op.name)
     options = call.annotations or {}
@@ -50,8 +50,8 @@ def classify_copy(call: Any, source: Touch, target: Touch, *, has_tma: bool, has
 def _load(
     call: Any, name: str, prefer: str, options: Any, source: Touch, target: Touch, *, has_tma: bool, has_cp_async: bool
 ) -> OpKind:
-    # TileLang looks at scheduled copies before layouts are known, so its one-dimensional bulk copy, which would take rows of any
-    # length, is not among the choices; only ``T.tma_copy`` leaves the row's length to the hardware (595-612, 640-665).
+    # TileLang classifies scheduled copies before layouts are known, so its one-dimensional bulk copy, which accepts rows of any
+    # length, is not a choice; only ``T.tma_copy`` leaves the row's length to the hardware (595-612, 640-665).
     possible = has_tma and _same_kind(source, target) and _strides_fit(source.buffer)
     bulk = possible and _rows_fit(source)
     asynchronous = has_cp_async and str(source.buffer.dtype) == str(target.buffer.dtype)
@@ -68,7 +68,7 @@ def _load(
 
 def _insist(possible: bool, kind: OpKind, call: Any) -> OpKind:
     if not possible:
-        message = f"the copy insists on {kind.value}, which cannot do it"
+        message = f"the copy requires {kind.value}, which cannot do it"
         raise NotApplicable(message, code="copy-not-possible", place=str(call)[:160])
     return kind
 
@@ -83,7 +83,7 @@ def _same_kind(source: Touch, target: Touch) -> bool:
 
 
 def _strides_fit(buffer: Any) -> bool:
-    """Innermost stride one; the others whole multiples of 16 bytes below 2^40. A symbolic stride may fit, as TileLang has it."""
+    """Innermost stride one; the others whole multiples of 16 bytes below 2^40. As in TileLang, a symbolic stride may fit."""
     strides = [_constant(stride) for stride in buffer.strides] or _row_major(buffer)
     bits = tvm.DataType(buffer.dtype).bits
     if strides and strides[-1] not in (1, None):

@@ -1,7 +1,7 @@
-"""How often each statement runs in one launch, by playing the kernel's control flow block by block.
+"""How often each statement runs in one launch, by executing the kernel's control flow block by block.
 
 Loops with constant bounds and no conditions are multiplied out; guards, persistent loops and tile schedulers are evaluated
-for every block. Values that depend on what memory holds end the count: then nothing is known. Runs in child processes only.
+for every block. Values that depend on memory contents end the count: then nothing is known. Runs in child processes only.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class _UnknownError(Exception):
 
 
 def count_runs(kernel: Kernel) -> dict[str, int] | None:
-    """Statement id -> executions in one launch, over all blocks; None when it depends on data or on symbolic sizes."""
+    """Statement id -> executions in one launch, over all blocks; None if it depends on data or on symbolic sizes."""
     extents = [int(extent.value) if isinstance(extent, tirx.IntImm) else None for extent in kernel.grid]
     if None in extents:
         return None
@@ -81,7 +81,7 @@ class _Counter:
                 self.add(node.body, times * (extent or 0))
 
     def run(self, nodes: list[Node], values: Values) -> None:
-        """Play the nodes once with the given values of variables and thread-private scalars."""
+        """Execute the nodes once with the given values of variables and thread-private scalars."""
         for node in nodes:
             self._steps += 1
             if self._steps > STEP_LIMIT:
@@ -98,7 +98,7 @@ class _Counter:
                 self.run(node.body, values)
 
     def _leaf(self, stmt: Any, values: Values) -> None:
-        """Scalars that control flow may read; one whose value is unknown is forgotten, and only missed if it is read."""
+        """Scalars that control flow may read; one with an unknown value is dropped, and missed only if it is read."""
         if isinstance(stmt, tirx.Bind):
             target = stmt.var
         elif isinstance(stmt, tirx.BufferStore) and str(stmt.buffer.scope()) == "local.var":
@@ -169,7 +169,7 @@ _BINARY: dict[Any, Callable[[int, int], int]] = {
 
 
 def _compile(node: Any) -> Value:
-    """An integer expression as a function of the values; what is no such expression becomes unknown when it is asked for."""
+    """An integer expression as a function of the values; anything else becomes unknown when it is evaluated."""
     if isinstance(node, tirx.IntImm):
         constant = int(node.value)
         return lambda values: constant

@@ -1,7 +1,7 @@
 """Dependences between the items of a scope: RAW, WAR and WAW, inside one iteration and across the back edge.
 
-Two accesses conflict unless their boxes are provably apart. A dependence is left out only where a certain overwrite of the
-whole buffer stands between, because then two others imply it. Runs in child processes only: it reads TVM objects.
+Two accesses conflict unless their boxes are provably disjoint. A dependence is left out only if a certain overwrite of the
+whole buffer is in between, because then two others imply it. Runs in child processes only: it reads TVM objects.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +35,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """How accesses are told apart: the storage behind a buffer, and which apart may be one memory all the same."""
+    """How accesses are distinguished: the storage of a buffer, and which distinct storages may be the same memory."""
 
     name: Callable[[Any], str]
     alias: Callable[[str, str], bool]
@@ -51,7 +51,7 @@ def summarise(item_id: str, items: Iterable[Item], apart: Apart, *, loop: Any, i
         result.sure += item.sure
     for touches in (result.reads, result.exposed, result.writes):
         touches[:] = [_outside(touch, loop, inner) for touch in touches]
-    # What moves with the loop is not written as a whole hull; what stands still is, if the body runs at all.
+    # A box that moves with the loop is not certainly written as a whole; a constant one is, if the body runs at all.
     result.sure = [touch for touch in result.sure if certain and _stands_still(touch, loop, inner)]
     return result
 
@@ -62,7 +62,7 @@ def _stands_still(touch: Touch, loop: Any, inner: list[Any]) -> bool:
 
 
 def _outside(touch: Touch, loop: Any, inner: list[Any]) -> Touch:
-    """The touch over all iterations: the loop's variable runs over its range, what else is inner makes the box unknown."""
+    """The touch over all iterations: the loop's variable runs over its range, any other inner variable makes the box unknown."""
     if touch.box is None or _stands_still(touch, loop, inner):
         return touch
     domain, mins, extents = {}, [], []

@@ -34,7 +34,7 @@ tirx = tvm.tirx
 
 @dataclass(slots=True)
 class _Reading:
-    """What the pass over the tree has gathered so far."""
+    """What the pass over the tree has collected so far."""
 
     storages: Storages
     operations: OperationReader
@@ -51,7 +51,7 @@ class _Reading:
 
 
 class _Scalars:
-    """Names of the scalars that the kernel binds, unique also where the source repeats one."""
+    """Names of the scalars that the kernel binds, unique even if the source repeats one."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._vars: list[tuple[Any, str, Any]] = []
@@ -70,7 +70,7 @@ class _Scalars:
         return next((name for known, name, _ in self._vars if known.same_as(var)), None)
 
     def touches(self, expression: Any) -> list[Touch]:
-        """What a value is read from, also through bound scalars."""
+        """The buffers that a value is read from, also through bound scalars."""
         values = [value for var in scalars_in(expression) for known, _, value in self._vars if known.same_as(var)]
         return [*touches_of_expression(expression), *(touch for value in values for touch in self.touches(value))]
 
@@ -79,7 +79,7 @@ def read_graph(kernel: Kernel, profile: HardwareProfile) -> KernelGraph:
     """The graph of a kernel on a device.
 
     Raises:
-        NotApplicable: what the walk let through but no schedule can hold (dynamic loops, guards that roles disagree on).
+        NotApplicable: the walk accepted it, but no schedule can express it (dynamic loops, guards that roles disagree on).
         ProfileError: the device lacks a rate that a cost needs.
     """
     storages = Storages(kernel)
@@ -111,7 +111,7 @@ def read_graph(kernel: Kernel, profile: HardwareProfile) -> KernelGraph:
 
 
 def _read_items(reading: _Reading, scope_id: str, body: list[Node], loop: Any | None) -> list[Item]:
-    """Read what stands directly in one scope and record the scope's dependences; ``loop`` None is the root."""
+    """Read the items directly in one scope and record the scope's dependences; ``loop`` None is the root."""
     items: list[Item] = []
     _read_nodes(reading, scope_id, body, [], items)
     inner = _bound_in(body)
@@ -181,7 +181,7 @@ def _read_loop(reading: _Reading, loop: Loop, scope_id: str, guards: list[Any]) 
 def _check_control(reading: _Reading, loop: Loop, control: list[Any]) -> None:
     """A loop's trips may depend on parameters, indices, loop variables and the thread's own variables.
 
-    What memory of others holds is unknown before the launch, so a schedule for it could neither be checked nor ranked.
+    The content of other memory is unknown before the launch, so a schedule for it could neither be checked nor ranked.
     """
     for expression in control:
         memories = {
@@ -240,7 +240,7 @@ def _metadata(nodes: list[Node], key: str) -> int | None:
 
 
 def _flops(runs: dict[str, int] | None, ops: list[Op]) -> int:
-    """Two a multiply-add of the matrix products; kernels without one count an operation an element. 0 when not known."""
+    """Two per multiply-add of the matrix products; kernels without products count one operation per element. 0 if not known."""
     if runs is None:
         return 0
     products = [op for op in ops if op.gemm is not None]

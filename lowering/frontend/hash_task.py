@@ -13,5 +13,5 @@ def hash_ir(payload: dict[str, Any]) -> dict[str, Any]:
     """``{"ir", "limit_bytes"?}`` -> ``{"ir_hash"}``; raises what the check of the document raises."""
     text = payload.get("ir")
     if not isinstance(text, str):
-        raise DocumentError("'ir' is no string", code="ir-not-json", place="/ir")
+        raise DocumentError("'ir' is not a string", code="ir-not-json", place="/ir")
     return {"ir_hash": ir_hash(text, limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))}

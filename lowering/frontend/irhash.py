@@ -1,4 +1,4 @@
-"""Identity of a kernel: equal for kernels that differ in names, spans and JSON order only, different for all else.
+"""Identity of a kernel: equal for kernels that differ only in names, spans and JSON order, different for all others.
 
 Every node gets a digest from its type, its fields and the digests of what it refers to. Variables and buffers are numbered
 by their first appearance in a walk whose order the kernel alone decides (fields as declared, lists in order, annotations by
@@ -16,7 +16,7 @@ from warpwright.lowering.frontend.precheck import LIMIT_BYTES, IrDocument, prech
 __all__ = ["HASH_VERSION", "hash_document", "ir_hash"]
 
 HASH_VERSION = "warpwright-ir-1"
-"""Part of every digest: a change of the walk changes it and no stored result answers a different kernel."""
+"""Part of every digest: it changes with the walk, so that no stored result answers a different kernel."""
 
 _NUMBERED = frozenset({"tirx.Var", "tirx.SizeVar", "tirx.Buffer"})
 

@@ -1,4 +1,4 @@
-"""How many registers fragments really take: TileLang's own layout inference on the kernel as it stands.
+"""How many registers fragments really use: TileLang's own layout inference on the kernel as it is.
 
 A fragment's layout may hold one element in many threads (row statistics in four, a broadcast vector in all), so its size in
 elements says little. Runs in child processes only: it runs compiler passes.
@@ -20,7 +20,7 @@ REGISTER_BITS = 32
 
 
 def fragment_registers(function: Any, arch: str) -> dict[str, int]:
-    """Fragment name -> 32-bit registers over all threads of the kernel; empty when the inference cannot be done.
+    """Fragment name -> 32-bit registers over all threads of the kernel; empty if the inference fails.
 
     The passes are those before and including ``LayoutInference`` without specialisation (TileLang 0.1.15,
     cuda/pipeline.py:80-160), so the thread count is the kernel's own.
@@ -45,7 +45,7 @@ def fragment_registers(function: Any, arch: str) -> dict[str, int]:
             ):
                 module = step(module)
     except (tvm.error.InternalError, RuntimeError, ValueError, TypeError, AttributeError) as error:
-        # A kernel whose layouts cannot be inferred fails to compile later, with TileLang's own words.
+        # A kernel whose layouts cannot be inferred fails to compile later, with TileLang's own message.
         log.info("no layouts: %s", str(error).splitlines()[-1:] or error)
         return {}
     return _registers(module["main"])

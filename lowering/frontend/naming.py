@@ -1,4 +1,4 @@
-"""Stable statement ids: those the source gave are kept, the others follow from what a statement does and writes.
+"""Stable statement ids: those in the source are kept, the others follow from what a statement does and writes.
 
 Deterministic: ``copy_As``, ``gemm_acc``, ``fill_acc``, ``k`` for the loop over ``k``; a second one of the same name gets
 ``_2``. Runs in child processes only: it reads TVM objects.
@@ -19,13 +19,13 @@ OP_ID = "tl.ws_op_id"
 
 
 class Namer:
-    """Hands out ids; knows those that the source already uses."""
+    """Assigns ids; knows those that the source already uses."""
 
     def __init__(self, body: list[Node]) -> None:
         self._taken = {ROOT}
         for existing in _existing_ids(body):
             if existing in self._taken:
-                raise NotApplicable(f"two statements carry the id {existing!r}", code="duplicate-id", place=existing)
+                raise NotApplicable(f"two statements have the id {existing!r}", code="duplicate-id", place=existing)
             self._taken.add(existing)
 
     def name(self, node: Leaf | Loop) -> str:
@@ -44,7 +44,7 @@ class Namer:
 
 
 def existing_id(node: Node) -> str:
-    """The id that the source gave a statement, empty when it gave none."""
+    """The id of a statement in the source, empty if there is none."""
     wrapper = getattr(node, "wrapper", None)
     if wrapper is not None:
         return _text(wrapper.value)

@@ -1,6 +1,6 @@
-"""Node types that an IR document may hold, with the fields of each: the allow list that :mod:`.precheck` enforces.
+"""Node types that an IR document may contain, with the fields of each: the allow list that :mod:`.precheck` enforces.
 
-The list is what a plain TileLang 0.1.15 kernel is made of, read from the type registry of its TVM. A type that is not here
+The list has the types of a plain TileLang 0.1.15 kernel, read from the type registry of its TVM. A type that is not here
 (an ``IRModule``, a ``GlobalVar``, a runtime module, a target) never reaches the C++ reader.
 """
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 __all__ = ["FIELDS", "IGNORED_FIELDS", "LEAVES", "Kind"]
 
 Kind = str
-"""How a field stands in the JSON: ``ref`` is an index of another node, the others are plain values."""
+"""How a field appears in the JSON: ``ref`` is an index of another node, the others are plain values."""
 
 _EXPRESSION = {"span": "ref", "dtype": "dtype"}
 _STATEMENT = {"span": "ref"}
@@ -147,4 +147,4 @@ LEAVES = frozenset({"None", "bool", "int", "float", "ffi.String", "ffi.Array", "
 """Allowed types whose ``data`` is not an object of fields: scalars, names, and lists of node indices."""
 
 IGNORED_FIELDS = frozenset({"span", "struct_info_", "name", "name_hint"})
-"""Fields that say where a node came from or what it is called: they are no part of a kernel's identity."""
+"""Fields that say where a node came from or what it is called: they are not part of a kernel's identity."""

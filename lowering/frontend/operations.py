@@ -34,7 +34,7 @@ class _Decoded:
 
 
 class OperationReader:
-    """Makes operations of one kernel; holds what they share: storages, rates, names of bound scalars."""
+    """Makes the operations of one kernel; has what they share: storages, rates, names of bound scalars."""
 
     def __init__(self, storages: Storages, profile: HardwareProfile, scalar_name: Any) -> None:
         self._storages = storages
@@ -43,7 +43,7 @@ class OperationReader:
         self._scalar_name = scalar_name
 
     def read(self, leaf: Leaf, scope: str, guards: list[Any]) -> tuple[Op, list[Touch]]:
-        """The operation of a leaf, and all it touches, the conditions of its guards included."""
+        """The operation of a leaf, and everything that it touches, including the conditions of its guards."""
         touches = touches_of(leaf.stmt)
         decoded = self._decode(leaf.stmt, touches)
         guard_touches = [touch for guard in guards for touch in touches_of_expression(guard)]
@@ -77,7 +77,7 @@ class OperationReader:
         return op, touches
 
     def _accesses(self, touches: list[Touch], *, write: bool) -> tuple[Access, ...]:
-        """One access a storage: the largest box, whole when one of them certainly is."""
+        """One access per storage: the largest box, whole if one of them certainly is."""
         merged: dict[str, Access] = {}
         for touch in touches:
             if touch.write is not write:
@@ -157,7 +157,7 @@ class OperationReader:
         return -(-touch.elements() * int(tvm.DataType(touch.buffer.dtype).bits) // 8)
 
     def _moved(self, touches: list[Touch], instructions: int) -> Work:
-        """Work of a tile operator: one instruction an element, and the bytes of its shared and global sides."""
+        """Work of a tile operator: one instruction per element, and the bytes of its shared and global sides."""
         shared = [t for t in touches if self._storages.memory(t.buffer) in (Memory.SHARED, Memory.TENSOR)]
         device = [t for t in touches if self._storages.memory(t.buffer) is Memory.GLOBAL]
         return Work(instructions, 0, sum(map(self._bytes, shared)), sum(map(self._bytes, device)))
@@ -174,14 +174,16 @@ def _is_whole(touch: Touch) -> bool:
 def _truth(value: Any) -> bool:
     if isinstance(value, tirx.IntImm):
         return int(value.value) == 1
-    raise NotApplicable("a transpose flag that is no constant", code="unsupported-region", place=str(value))
+    raise NotApplicable("a transpose flag that is not a constant", code="unsupported-region", place=str(value))
 
 
 def _pending(wait: Any) -> int:
     """How many products a wait leaves in flight: the N of ``wgmma.wait_group.sync.aligned N``."""
     if isinstance(wait.args[0], tirx.IntImm):
         return int(wait.args[0].value)
-    raise NotApplicable("a wait for a number of products that is no constant", code="unsupported-wait", place=str(wait))
+    raise NotApplicable(
+        "a wait for a number of products that is not a constant", code="unsupported-wait", place=str(wait)
+    )
 
 
 def _text(stmt: Any) -> str:

@@ -1,6 +1,6 @@
 """Operators and annotation keys that an IR document may use, by what the frontend does with them.
 
-Everything that is in none of these lists is foreign code: it is refused without looking at what it would do. The names are
+Everything that is not in these lists is foreign code: it is refused, whatever it would do. The names are
 those of TileLang 0.1.15's operator registry.
 """
 
@@ -32,7 +32,7 @@ SFU_RESULTS: dict[str, int] = {
     **dict.fromkeys(["tirx.pow", "tirx.tan", "tirx.sinh", "tirx.cosh", "tirx.erf", "tirx.hypot"], 2),
     **dict.fromkeys(["tirx.asin", "tirx.acos", "tirx.atan", "tirx.atan2", "tirx.asinh", "tirx.acosh", "tirx.atanh"], 2),
 }
-"""Results of the special-function unit that one call takes: ``ex2``, ``lg2``, ``rsq``, ``rcp`` and what is built on them."""
+"""Results of the special-function unit that one call needs: ``ex2``, ``lg2``, ``rsq``, ``rcp`` and what is built on them."""
 
 _ARITHMETIC = frozenset(
     {f"tirx.{name}" for name in ["fabs", "floor", "ceil", "round", "trunc", "nearbyint", "fma", "fmod", "copysign"]}
@@ -124,7 +124,7 @@ FOREIGN_KEYS = ("pragma_import", "code_block", "tilelang_compile_flags", "tl.dev
 FUNCTION_ATTRIBUTES = frozenset(
     {"global_symbol", "tirx.noalias", "tirx.is_entry_func", "tilelang_out_idx", "tilelang_callee_allocated_outputs"}
 )
-"""Attributes of the function that change nothing in what the device runs."""
+"""Attributes of the function that do not change what the device runs."""
 
 
 def operator_verdict(name: str) -> str:

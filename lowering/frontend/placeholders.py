@@ -1,7 +1,7 @@
-"""Layouts of a loaded function get TileLang's own index variables again. Runs in child processes only: it reads TVM objects.
+"""Gives layouts of a loaded function TileLang's own index variables again. Runs in child processes only: it reads TVM objects.
 
-A layout's expressions stand over placeholders ``_i``, ``_j``, ... that TileLang compares by identity. Variables that come out of
-a JSON document are others of the same names, over which a layout is no function of its indices: TileLang 0.1.15 refuses every
+A layout's expressions use placeholders ``_i``, ``_j``, ... that TileLang compares by identity. Variables that are read from
+a JSON document are others with the same names, so the layout is not a function of its indices: TileLang 0.1.15 refuses every
 ``T.annotate_layout`` that went through ``save_json`` ("injectivity could not be proven", layout.cc; a fragment likewise).
 """
 
@@ -19,7 +19,7 @@ BLOCK_KEY, LOOP_KEY = "layout_map", "parallel_loop_layout"
 
 
 def own_placeholders(function: Any) -> Any:
-    """The function with each annotated layout made anew over the placeholders of this process; itself where there are none."""
+    """The function with each annotated layout rebuilt over this process's placeholders; unchanged if there are none."""
     found: list[Any] = []
 
     def replace(node: Any) -> Any:
@@ -44,14 +44,14 @@ def _with_annotations(node: Any, annotations: dict[str, Any]) -> Any:
 
 
 def _anew(layout: Any) -> Any:
-    """The same layout over this process's placeholders; what is neither kind of layout stays as it is."""
+    """The same layout over this process's placeholders; what is neither kind of layout stays unchanged."""
     if type(layout) not in (Layout, Fragment):
         return layout
     dimensions = len(layout.get_input_shape())
     places = {f"_{chr(ord(FIRST) + n)}": n for n in range(dimensions)} | {REPLICATION: dimensions}
 
     def over(expression: Any) -> Any:
-        """A function of the index variables, and of the replication's where it is given."""
+        """A function of the index variables, and of the replication variable if given."""
 
         def value(*given: Any) -> Any:
             def known(var: Any) -> Any:
@@ -74,7 +74,7 @@ def _anew(layout: Any) -> Any:
 
 
 def _named(expression: Any, known: Any) -> dict[Any, Any]:
-    """The variables of an expression that ``known`` knows, with what it has for them."""
+    """The variables of an expression that are in ``known``, with their replacements."""
     found: dict[Any, Any] = {}
 
     def visit(node: Any) -> None:

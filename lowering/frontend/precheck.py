@@ -1,8 +1,8 @@
-"""Is this text an IR document that may be shown to TVM? Pure Python, no TVM: the service asks before any child does.
+"""Whether a text is an IR document that TVM may read. Pure Python, no TVM: the service checks before any child does.
 
 TVM's JSON reader trusts its input. Here the whole graph is checked first: known node types, exactly their fields, indices
 inside the document, no cycle, bounded size, depth and unfolded size, names that cannot carry source text, operators and
-annotation keys from an allow list. What passes may still be nonsense for TVM; that is why only children read it.
+annotation keys from an allow list. What passes may still be invalid for TVM; that is why only children read it.
 """
 
 import json
@@ -27,7 +27,7 @@ LIMIT_BYTES = 32 * 2**20
 MAX_DEPTH = 600
 """Deepest chain of references: TVM's visitors recurse; a hand-written kernel stays near 100."""
 MAX_UNFOLDED = 20_000_000
-"""Nodes of the document as a tree: visitors without memory walk shared parts again each time."""
+"""Nodes of the document unfolded to a tree: visitors without memory visit shared parts again each time."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.$]{0,255}\Z")
 _WORDS = re.compile(r"[A-Za-z0-9_.:+\- ]{0,256}\Z")
@@ -36,7 +36,7 @@ _DTYPE = re.compile(r"(?:bool|handle|void|(?:u?int|b?float|fp)[0-9]+(?:_[a-z0-9]
 
 @dataclass(frozen=True, slots=True)
 class IrDocument:
-    """A checked document: ``nodes`` as they stand in the JSON, ``root`` the index of the ``tirx.PrimFunc``.
+    """A checked document: ``nodes`` as in the JSON, ``root`` the index of the ``tirx.PrimFunc``.
 
     ``order`` lists the reachable nodes so that every node comes after those it refers to.
     """
@@ -52,7 +52,7 @@ class IrDocument:
         return str(self.nodes[index]["data"])
 
     def text_of(self, index: int) -> str:
-        """As :meth:`text`; empty when the node is no string."""
+        """As :meth:`text`; empty if the node is not a string."""
         return self.text(index) if self.nodes[index]["type"] == "ffi.String" else ""
 
     def children(self, index: int) -> list[int]:
@@ -60,7 +60,7 @@ class IrDocument:
         return _references(self.nodes[index])
 
     def symbol(self) -> str:
-        """The function's ``global_symbol``, empty when it has none."""
+        """The function's ``global_symbol``, empty if it has none."""
         attributes = self.nodes[self.root]["data"]["attrs"]
         if self.nodes[attributes]["type"] != "ir.DictAttrs":
             return ""
@@ -105,10 +105,12 @@ def _parse(text: str) -> tuple[list[dict[str, Any]], int]:
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"the IR is not JSON: {error}", code="ir-not-json", place="/") from error
     if not isinstance(data, dict) or not isinstance(data.get("nodes"), list) or not data["nodes"]:
-        raise DocumentError("the IR is no graph: an object with 'nodes' is expected", code="ir-not-a-graph", place="/")
+        raise DocumentError(
+            "the IR is not a graph: an object with 'nodes' is expected", code="ir-not-a-graph", place="/"
+        )
     root = data.get("root_index")
     if not _is_index(root, len(data["nodes"])):
-        raise DocumentError("'root_index' is no index of a node", code="ir-not-a-graph", place="/root_index")
+        raise DocumentError("'root_index' is not the index of a node", code="ir-not-a-graph", place="/root_index")
     return data["nodes"], root  # type: ignore[return-value]  # checked by _is_index just above
 
 
@@ -124,20 +126,22 @@ def _is_index(value: object, count: int) -> bool:
 def _check_node(index: int, node: object, nodes: list[dict[str, Any]]) -> None:
     place = f"/nodes/{index}"
     if not isinstance(node, dict) or not isinstance(node.get("type"), str):
-        raise DocumentError("a node is an object with a type", code="ir-not-a-graph", place=place)
+        raise DocumentError("a node must be an object with a type", code="ir-not-a-graph", place=place)
     name = node["type"]
     if name in FIELDS:
         data = node.get("data")
         if not isinstance(data, dict) or data.keys() != FIELDS[name].keys() or node.keys() != {"type", "data"}:
-            raise DocumentError(f"{name} has other fields than it should", code="ir-bad-field", place=place)
+            raise DocumentError(f"{name} does not have the expected fields", code="ir-bad-field", place=place)
         for field, kind in FIELDS[name].items():
             if not _field_fits(kind, data[field], len(nodes)):
-                raise DocumentError(f"{name}.{field} is no {kind}", code="ir-bad-field", place=f"{place}/data/{field}")
+                raise DocumentError(
+                    f"{name}.{field} is not a {kind}", code="ir-bad-field", place=f"{place}/data/{field}"
+                )
         return
     if name not in LEAVES:
         raise DocumentError(f"nodes of type {name!r} are not accepted", code="ir-unknown-node", place=place)
     if not _leaf_fits(name, node, len(nodes)):
-        raise DocumentError(f"{name} holds a wrong value", code="ir-bad-field", place=place)
+        raise DocumentError(f"{name} has a wrong value", code="ir-bad-field", place=place)
 
 
 def _check_slots(index: int, node: dict[str, Any], nodes: list[dict[str, Any]]) -> None:
@@ -145,7 +149,7 @@ def _check_slots(index: int, node: dict[str, Any], nodes: list[dict[str, Any]]) 
     if wrong is not None:
         field, slot = wrong
         found = nodes[node["data"][field]]["type"]
-        message = f"{node['type']}.{field} is no {slot.what}: {found}"
+        message = f"{node['type']}.{field} is not a {slot.what}: {found}"
         raise DocumentError(message, code="ir-bad-field", place=f"/nodes/{index}/data/{field}")
 
 
@@ -239,20 +243,20 @@ def _check_meaning(document: IrDocument, index: int) -> None:
     elif name in ("tirx.Var", "tirx.SizeVar", "tirx.Buffer", "tl.WSRole", "tl.WSPipeline"):
         _check_name(document.text_of(data["name"]), place)
     elif name == "tirx.Call" and document.nodes[data["op"]]["type"] != "ir.Op":
-        raise ForeignCode("a call of something that is no operator", code="foreign-call", place=place)
+        raise ForeignCode("a call of something that is not an operator", code="foreign-call", place=place)
     elif name == "ffi.String" and not _WORDS.match(str(data)):
-        raise DocumentError("a string with characters that no name needs", code="ir-bad-name", place=place)
+        raise DocumentError("a string with characters that a name cannot have", code="ir-bad-name", place=place)
 
 
 def _check_name(text: str, place: str) -> None:
-    """Names are copied into generated source: an identifier is all they may be. TVM names a nameless one itself."""
+    """Names are copied into generated source, so they must be identifiers. TVM names a nameless one itself."""
     if text and not _NAME.match(text):
-        raise DocumentError(f"{text[:80]!r} is no identifier", code="ir-bad-name", place=place)
+        raise DocumentError(f"{text[:80]!r} is not an identifier", code="ir-bad-name", place=place)
 
 
 def _check_attributes(document: IrDocument, index: int, place: str) -> None:
     if document.nodes[index]["type"] != "ffi.Map":
-        raise DocumentError("the function's attributes are no map", code="ir-bad-field", place=place)
+        raise DocumentError("the function's attributes are not a map", code="ir-bad-field", place=place)
     for key, value in document.pairs(index):
         text = document.text_of(key)
         if text == "global_symbol":
@@ -273,7 +277,7 @@ def _check_keys(document: IrDocument, index: int, place: str) -> None:
 def _check_key(key: str, allowed: frozenset[str], place: str) -> None:
     if any(key.startswith(prefix) for prefix in FOREIGN_KEYS):
         raise ForeignCode(
-            f"annotation {key!r} brings source text or compiler flags", code="foreign-source", place=place
+            f"annotation {key!r} contains source text or compiler flags", code="foreign-source", place=place
         )
     if key not in allowed:
         raise ForeignCode(f"annotation {key!r} is not on the allow list", code="foreign-annotation", place=place)

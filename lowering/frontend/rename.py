@@ -1,7 +1,7 @@
-"""Carries a schedule from one kernel to another that differs in names only. Pure Python.
+"""Transfers a schedule from one kernel to another that differs only in names. Pure Python.
 
-Kernels of one hash have their operations, scopes and buffers in the same order; what a stored schedule calls ``copy_As`` is the
-operation at that place in the kernel that asks.
+Kernels with the same hash have their operations, scopes and buffers in the same order; ``copy_As`` of a stored schedule is the
+operation at the same place in the requested kernel.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ def renamed(schedule: WarpSchedule, source: KernelGraph, target: KernelGraph) ->
     """The schedule made for ``source``, in the names of ``target``.
 
     Raises:
-        GraphError: ``kernels-differ`` when the two are not one kernel under two sets of names.
+        GraphError: ``kernels-differ`` if the two are not one kernel with two sets of names.
     """
     if _shape(source) != _shape(target):
         raise GraphError("the kernels differ in more than names", code="kernels-differ", place=target.name)
@@ -38,7 +38,7 @@ def _instruction(item: Instruction, ids: dict[str, str]) -> Instruction:
 
 
 def _shape(graph: KernelGraph) -> tuple[object, ...]:
-    """All that must agree: kinds, costs, shapes and places, without any name."""
+    """Everything that must agree: kinds, costs, shapes and places, without names."""
     scopes = {scope.id: number for number, scope in enumerate(graph.scopes)}
     ops = tuple((op.kind, op.issue, op.latency_cycles, op.uses, scopes[op.scope], op.guarded) for op in graph.ops)
     nesting = tuple((s.kind, s.trips, len(s.items), scopes.get(s.parent or "")) for s in graph.scopes)

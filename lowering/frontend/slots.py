@@ -1,6 +1,6 @@
-"""What may stand in a reference field of a node: TVM's reader does not ask.
+"""What a reference field of a node may refer to: TVM's reader does not check it.
 
-It puts whatever node is named into a field of a C++ type and casts later without a look, so a span where an expression belongs
+It puts any node into a field of a C++ type and casts later without a check, so a span in place of an expression
 ends the process (found by ``benchmarks/fuzz_ir.py``). The kinds are those of the C++ classes' members, TileLang 0.1.15.
 """
 
@@ -15,7 +15,7 @@ __all__ = ["Slot", "slot_of", "wrong_slot"]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Node types that fit; ``many``: an ``ffi.Array`` of them."""
+    """Accepted node types; ``many``: an ``ffi.Array`` of them."""
 
     what: str
     types: frozenset[str]
@@ -118,12 +118,12 @@ _SLOTS = MappingProxyType(
 
 
 def slot_of(name: str, field: str) -> Slot | None:
-    """What a reference field takes; None where any node does (``AttrStmt.node``) or where another check decides."""
+    """What a reference field accepts; None if any node is accepted (``AttrStmt.node``) or another check decides."""
     return _SLOTS.get((name, field))
 
 
 def wrong_slot(node: dict[str, Any], nodes: list[dict[str, Any]]) -> tuple[str, Slot] | None:
-    """The first field of a node that refers to something it cannot hold, and what it should hold."""
+    """The first field of a node that refers to something wrong, and what it should refer to."""
     for field, kind in FIELDS[node["type"]].items():
         slot = _SLOTS.get((node["type"], field)) if kind == "ref" else None
         if slot is not None and not _fits(slot, nodes[node["data"][field]], nodes):

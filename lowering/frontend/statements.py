@@ -1,6 +1,6 @@
-"""The tree of a kernel's statements: leaves that a role places, loops that it enters, and what stands around them.
+"""The tree of a kernel's statements: leaves that a role places, loops that it enters, and what surrounds them.
 
-Each node keeps its statement of the source, a TVM object, so that the kernel can be put together again exactly.
+Each node keeps its statement of the source, a TVM object, so that the kernel can be rebuilt exactly.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The buffers of a kernel as the solver knows them: one a storage, with a unique name. Runs in child processes only."""
+"""The buffers of a kernel as the solver knows them: one per storage, with a unique name. Runs in child processes only."""
 
 from math import prod
 from typing import Any
@@ -25,7 +25,7 @@ MATRIX_ALIGNMENT_BYTES = 1024
 SHARED_ALIGNMENT_BYTES = 16
 REGISTER_BITS = 32
 QUAD = 4
-"""Where no layout is known: the accumulator layout spreads a row over four threads (PTX ISA, wgmma)."""
+"""If no layout is known: the accumulator layout spreads a row over four threads (PTX ISA, wgmma)."""
 
 
 class Storages:
@@ -59,7 +59,7 @@ class Storages:
         raise NotApplicable("a buffer that the kernel does not declare", code="unknown-buffer", place=str(data))
 
     def alias(self, first: str, second: str) -> bool:
-        """Two parameters that the source says may overlap."""
+        """Records two parameters that may overlap according to the source."""
         return first in self._aliasing and second in self._aliasing
 
     def tvm_buffers(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Storages:
         return {name: buffer for _, name, buffer in self._by_data}
 
     def memory(self, buffer: Any) -> Memory:
-        """Where a buffer lives; NotApplicable ``unknown-memory`` for a scope that no schedule knows."""
+        """Where a buffer is stored; NotApplicable ``unknown-memory`` for a scope that no schedule knows."""
         scope = str(buffer.scope())
         if scope not in _MEMORIES:
             raise NotApplicable(f"storage scope {scope!r}", code="unknown-memory", place=str(buffer.name))

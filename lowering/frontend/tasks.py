@@ -1,6 +1,6 @@
 """The task ``frontend.read``, run in child processes only: importing this module imports TileLang, which warms a child.
 
-Whatever TVM says of a document that passed the check becomes a typed error here; a crash ends the child, not the service.
+Any error of TVM on a document that passed the check becomes a typed error here; a crash ends the child, not the service.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
     """``{"ir", "profile", "limit_bytes"?}`` -> ``{"graph", "ir_hash"}``.
 
     Raises:
-        DocumentError, ForeignCode: what :func:`precheck` says, and ``ir-rejected`` for what TVM cannot read.
+        DocumentError, ForeignCode: as :func:`precheck`, and ``ir-rejected`` for what TVM cannot read.
         NotApplicable: the kernel is legal but no warp schedule can express it.
         ProfileError: the profile lacks a number.
     """
@@ -34,26 +34,26 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
     except WarpwrightError:
         raise
     except Exception as error:
-        # TVM's objects are only as sound as the document that made them; its complaints are about the document.
+        # TVM's objects are only as valid as their document; its errors are about the document.
         raise DocumentError(f"the IR is inconsistent: {_first_line(error)}", code="ir-rejected", place="/") from error
     return {"graph": dump(graph), "ir_hash": hash_document(document)}
 
 
 def load_function(text: str) -> Any:
-    """The ``PrimFunc`` of a checked document; DocumentError ``ir-rejected`` when TVM refuses it."""
+    """The ``PrimFunc`` of a checked document; DocumentError ``ir-rejected`` if TVM refuses it."""
     try:
         function = tvm.ir.load_json(text)
         if isinstance(function, tvm.tirx.PrimFunc):
             return own_placeholders(function)
     except Exception as error:
         raise DocumentError(f"TVM cannot read the IR: {_first_line(error)}", code="ir-rejected", place="/") from error
-    raise DocumentError("the IR is no PrimFunc", code="ir-not-a-primfunc", place="/")
+    raise DocumentError("the IR is not a PrimFunc", code="ir-not-a-primfunc", place="/")
 
 
 def _text(payload: dict[str, Any]) -> str:
     text = payload.get("ir")
     if not isinstance(text, str):
-        raise DocumentError("'ir' is no string", code="ir-not-json", place="/ir")
+        raise DocumentError("'ir' is not a string", code="ir-not-json", place="/ir")
     return text
 
 

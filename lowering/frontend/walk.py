@@ -1,7 +1,7 @@
-"""The one walk over a kernel's statements. Runs in child processes only: it reads TVM objects.
+"""The single walk over a kernel's statements. Runs in child processes only: it reads TVM objects.
 
 The frontend makes operations from it, materialize writes ids into it; both see the same statements in the same order with
-the same ids. The tree keeps every statement of the source but fences between the proxies, so that it can be put together again.
+the same ids. The tree keeps every statement of the source except fences between proxies, so that the kernel can be rebuilt.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def walk_kernel(function: Any) -> Kernel:
     """The kernel of a ``PrimFunc`` with every statement named.
 
     Raises:
-        NotApplicable: the code says what no warp schedule can express (``else-branch``, ``several-kernels``, ...).
+        NotApplicable: the code names what no warp schedule can express (``else-branch``, ``several-kernels``, ...).
     """
     kernel = _find_kernel(function)
     if "tl.ws_schedule" in kernel.block.annotations:
@@ -90,7 +90,7 @@ def _find_kernel(function: Any) -> Kernel:
     found: list[Kernel] = []
     _search(function, function.body, (), (), found, [])
     if not found:
-        raise NotApplicable("the function holds no T.Kernel", code="no-kernel", place=ROOT)
+        raise NotApplicable("the function has no T.Kernel", code="no-kernel", place=ROOT)
     if len(found) > 1:
         raise NotApplicable("the function launches several kernels", code="several-kernels", place=ROOT)
     return found[0]
@@ -104,7 +104,7 @@ def _search(
     found: list[Kernel],
     threads: list[Any],
 ) -> None:
-    """Follow the launch structure: the root block, one thread-bound loop a grid dimension, then the kernel's block."""
+    """Follow the launch structure: the root block, one thread-bound loop per grid dimension, then the kernel's block."""
     for part in statements_of(stmt):
         if isinstance(part, tirx.SBlockRealize):
             block = part.block
@@ -145,7 +145,7 @@ def _nodes(stmt: Any, *, top: bool) -> list[Node]:
 
 
 def _is_fence(stmt: Any) -> bool:
-    """Whether a statement is nothing but a fence between the proxies, alone or under an id or a condition.
+    """Whether a statement is only a fence between proxies, alone or under an id or a condition.
 
     Schedules bring their own (:mod:`warpwright.lowering.materialize.fences`), so those of the source are left out of the tree.
     """
@@ -191,7 +191,7 @@ def _attribute(stmt: Any, *, top: bool) -> Node:
         return Metadata(stmt, _nodes(stmt.body, top=top))
     if not top or key not in ("threadblock_swizzle_pattern", "tl.min_blocks_per_sm"):
         raise NotApplicable(
-            f"the attribute {key!r} must stand at the top of the kernel", code="attribute-place", place=key
+            f"the attribute {key!r} must be at the top of the kernel", code="attribute-place", place=key
         )
     return Metadata(stmt, _nodes(stmt.body, top=True))
 
@@ -231,7 +231,7 @@ def _check_leaf(stmt: Any) -> None:
     for name in names:
         code = operator_verdict(name)
         if code:
-            raise NotApplicable(f"operator {name!r} has no place in a warp schedule", code=code, place=place)
+            raise NotApplicable(f"operator {name!r} cannot be part of a warp schedule", code=code, place=place)
     direct = isinstance(stmt, tirx.Evaluate) and isinstance(stmt.value, tirx.Call)
     nested = [name for name in names if name in TILE_OPERATORS]
     if nested and not (direct and str(stmt.value.op.name) in TILE_OPERATORS):
@@ -243,7 +243,7 @@ def _check_thread_index(kernel: Kernel) -> None:
     found: list[str] = []
 
     def visit(node: Any) -> None:
-        # An exception on its way through TVM would lose its type and its code.
+        # An exception that passes through TVM would lose its type and its code.
         if isinstance(node, tirx.Var) and any(node.same_as(var) for var in kernel.thread_vars):
             found.append(str(node.name))
 

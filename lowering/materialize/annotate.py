@@ -21,7 +21,7 @@ SCHEDULE_KEY = "tl.ws_schedule"
 
 
 def with_schedule(kernel: Kernel, schedule: Any | None) -> Any:
-    """The kernel's ``PrimFunc`` with ids on every statement and, when given, the schedule on the kernel's block."""
+    """The kernel's ``PrimFunc`` with ids on every statement and, if given, the schedule on the kernel's block."""
     block = kernel.block
     annotations = dict(block.annotations)
     if schedule is not None:
@@ -41,7 +41,7 @@ def with_schedule(kernel: Kernel, schedule: Any | None) -> Any:
     def replace(node: Any) -> Any:
         return new_block if isinstance(node, tirx.SBlock) and is_kernel_block(node) else None
 
-    # Only the block is asked for: the transformation must not descend into the new body again.
+    # Only the block: the transformation must not descend into the new body again.
     body = tirx.stmt_functor.ir_transform(kernel.function.body, None, replace, ["tirx.SBlock"])
     return kernel.function.with_body(body)
 

@@ -18,7 +18,7 @@ _WRITTEN_ELSEWHERE = ("tl.launch_threads", "tl.ws_schedule")
 
 
 def annotation_lines(annotations: Any, names: Names, expressions: ExpressionWriter) -> list[str]:
-    """Statements that give a block these annotations; NotApplicable ``source-not-writable`` for one without a spelling."""
+    """Statements that give a block these annotations; NotApplicable ``source-not-writable`` for one that cannot be written."""
     lines = []
     for key, value in annotations.items():
         if str(key) in _WRITTEN_ELSEWHERE:
@@ -37,7 +37,7 @@ def _layouts(value: Any, names: Names, expressions: ExpressionWriter) -> str:
 def _layout(layout: Any, names: Names) -> str:
     if not isinstance(layout, Layout) or isinstance(layout, Fragment):
         raise NotApplicable("a fragment layout", code="source-not-writable", place=str(layout)[:160])
-    # TileLang makes the placeholders of a layout anew at each call: they are the same by name, not by object.
+    # TileLang makes new placeholders of a layout at each call: they are equal by name, not by identity.
     letters = {str(index.name): f"i{position}" for position, index in enumerate(layout.get_forward_vars())}
 
     def name(thing: Any) -> str:

@@ -45,16 +45,16 @@ class ExpressionWriter:
         self._name = name
 
     def text(self, expression: Any) -> str:
-        """The expression as Python text; NotApplicable ``source-not-writable`` when TileLang has no spelling for it."""
+        """The expression as Python text; NotApplicable ``source-not-writable`` if it cannot be written in TileLang."""
         return self._write(expression)[0]
 
     def factor(self, expression: Any, binding: int) -> str:
-        """As :meth:`text`, in parentheses where an operator of strength ``binding`` around it would tear it apart."""
+        """As :meth:`text`, in parentheses if a surrounding operator of strength ``binding`` needs them."""
         text, strength = self._write(expression)
         return text if strength >= binding else f"({text})"
 
     def element(self, load: Any) -> str:
-        """``buffer[i, j]`` of a load or a store; a ``T.alloc_var`` stands for its one element."""
+        """``buffer[i, j]`` of a load or a store; a ``T.alloc_var`` is written as its single element."""
         if str(load.buffer.scope()) == "local.var":
             return self._name(load.buffer)
         indices = ", ".join(self.text(index) for index in load.indices)
@@ -86,7 +86,7 @@ class ExpressionWriter:
         if isinstance(node, tirx.Call):
             return self._call(node), _ATOM
         raise NotApplicable(
-            f"no TileLang spelling for {kind.__name__}", code="source-not-writable", place=str(node)[:160]
+            f"{kind.__name__} cannot be written in TileLang", code="source-not-writable", place=str(node)[:160]
         )
 
     def _binary(self, node: Any) -> tuple[str, int]:

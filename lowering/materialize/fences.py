@@ -1,10 +1,10 @@
-"""Fences of a schedule as statements of the kernel, each with an id of its own. Runs in child processes: it builds TVM objects.
+"""Fences of a schedule as statements of the kernel, each with its own id. Runs in child processes: it builds TVM objects.
 
 ``T.WSSchedule`` knows operations and synchronisations. A fence becomes ``T.ws_op(id)`` around ``T.fence_proxy_async()``, which
 TileLang 0.1.15 prints as ``fence.proxy.async.shared::cta`` (tl_templates/cuda/barrier.h:165-167). An operation runs at the
 stage of the open spans whose buffers it touches, and at the first one when it touches none (MWS:1863-1936): then the releases
-of the last iterations, which run behind the loop, would stay without their fence. So it also takes the address of a buffer of
-its pipeline, which leaves no instruction behind.
+of the last iterations, which run after the loop, would have no fence. So it also takes the address of a buffer of
+its pipeline, which generates no instruction.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ _SHARED = ("shared", "shared.dyn")
 def with_fence_statements(kernel: Kernel, buffers: dict[str, Any], schedule: WarpSchedule) -> WarpSchedule:
     """The schedule with operations in place of its fences; their statements are put into the kernel's tree.
 
-    Each stands behind the statement that comes before it in its role's body, or in front of the first one. ``buffers`` maps
+    Each comes after the statement that precedes it in its role's body, or before the first one. ``buffers`` maps
     storage names to TVM buffers.
 
     Raises:
@@ -66,7 +66,7 @@ def _shared_buffer(schedule: WarpSchedule, buffers: dict[str, Any], fence: Fence
     held = (buffers[name] for name in schedule.pipeline(fence.pipeline).buffers)
     found = next((buffer for buffer in held if str(buffer.scope()) in _SHARED), None)
     if found is None:
-        raise GraphError(f"{fence.pipeline} holds no shared memory", code="schedule-fence", place=fence.pipeline)
+        raise GraphError(f"{fence.pipeline} has no shared memory", code="schedule-fence", place=fence.pipeline)
     return found
 
 
@@ -80,7 +80,7 @@ def _free(base: str, taken: set[str]) -> str:
 
 
 def _insert(nodes: list[Node], item: str, leaf: Leaf, offset: int) -> bool:
-    """Puts the leaf so many places from the node that is or holds an item; a guard's statements are its scope's."""
+    """Inserts the leaf at an offset from the node that is or contains an item; a guard's statements belong to its scope."""
     for place, node in enumerate(nodes):
         if isinstance(node, Metadata) and _insert(node.body, item, leaf, offset):
             return True

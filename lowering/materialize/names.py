@@ -1,4 +1,4 @@
-"""Python names for the variables and buffers of a kernel: the source's own where they are free, numbered where not.
+"""Python names for the variables and buffers of a kernel: the source's own if they are free, numbered otherwise.
 
 Runs in child processes only: it reads TVM objects.
 """
@@ -40,7 +40,7 @@ class Names:
         tirx.stmt_functor.pre_order_visit(kernel.block.body, self._visit)
 
     def of(self, thing: Any) -> str:
-        """The name of a variable or buffer; new ones are named on the spot."""
+        """The name of a variable or buffer; new ones are named when first used."""
         for known, name in self._known:
             if known.same_as(thing):
                 return name

@@ -42,5 +42,5 @@ def _instruction(instruction: Instruction) -> Any:
     if isinstance(instruction, OpRef):
         return T.WSOpRef(instruction.id)
     if isinstance(instruction, Fence):
-        raise GraphError("TileLang's schedules hold no fence", code="schedule-fence", place=instruction.pipeline)
+        raise GraphError("TileLang's schedules have no fences", code="schedule-fence", place=instruction.pipeline)
     return _SYNCS[instruction.sync](instruction.pipeline, stage=instruction.stage)

@@ -18,7 +18,7 @@ _POLICIES = {0: "Square", 1: "FullRow", 2: "FullCol"}
 
 
 def operator_text(call: Any, expressions: ExpressionWriter, names: Names, op_id: str) -> str:
-    """The call with its id, or empty text when the operator takes no annotations and needs a ``T.ws_op`` around it.
+    """The call with its id, or empty text if the operator accepts no annotations and needs a ``T.ws_op`` around it.
 
     Without an id the call is as its author may have written it.
     """
@@ -48,7 +48,7 @@ def operator_text(call: Any, expressions: ExpressionWriter, names: Names, op_id:
         parts = [region(0), region(1), f"dim={int(arguments[2].value)}", f"reverse={bool(int(arguments[3].value))}"]
         function = f"T.{short}"
     else:
-        raise NotApplicable(f"no TileLang spelling for {name}", code="source-not-writable", place=op_id)
+        raise NotApplicable(f"{name} cannot be written in TileLang", code="source-not-writable", place=op_id)
     annotations = _annotations(call, op_id)
     return f"{function}({', '.join([*parts, annotations] if annotations else parts)})"
 

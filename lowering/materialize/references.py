@@ -1,6 +1,6 @@
-"""Does a schedule speak of this kernel? Checked before anything is built, so that a wrong name is an error with a place.
+"""Whether a schedule refers to this kernel. Checked before anything is built, so that a wrong name is an error with a place.
 
-Only references are checked here; whether the schedule is legal is the verifier's question. Pure but for the tree it reads.
+Only references are checked here; the verifier decides whether the schedule is legal. Pure except for the tree that it reads.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["check_references"]
 def check_references(kernel: Kernel, buffers: dict[str, Any], schedule: WarpSchedule) -> None:
     """Raise GraphError ``schedule-unknown-op``, ``-scope``, ``-buffer``, ``-role``, ``-pipeline`` or ``schedule-num-warps``."""
     if schedule.num_warps <= 0 or schedule.num_warps % WARPGROUP:
-        message = f"num_warps={schedule.num_warps} is no positive multiple of {WARPGROUP}"
+        message = f"num_warps={schedule.num_warps} is not a positive multiple of {WARPGROUP}"
         raise GraphError(message, code="schedule-num-warps", place="num_warps")
     ops, scopes = _ids(kernel.body)
     scopes.add(ROOT)

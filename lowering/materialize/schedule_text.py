@@ -10,7 +10,7 @@ _STEP = "    "
 
 
 def schedule_lines(schedule: WarpSchedule, buffer_name: Callable[[str], str], indent: str) -> list[str]:
-    """Lines of the statement that attaches the schedule, to stand after the allocations."""
+    """Lines of the statement that attaches the schedule, for the place after the allocations."""
     roles = [
         f'T.WSRole("{r.name}", warps_lo={r.warps_lo}, warps_hi={r.warps_hi}, max_nreg={r.registers_per_thread}),'
         for r in schedule.roles
@@ -50,6 +50,6 @@ def _instruction(item: Instruction) -> str:
     if isinstance(item, OpRef):
         return f'"{item.id}"'
     if isinstance(item, Fence):
-        raise GraphError("TileLang's schedules hold no fence", code="schedule-fence", place=item.pipeline)
+        raise GraphError("TileLang's schedules have no fences", code="schedule-fence", place=item.pipeline)
     stage = f", stage={item.stage}" if item.stage else ""
     return f'T.WSSync.{item.sync.value}("{item.pipeline}"{stage})'

@@ -34,10 +34,10 @@ _ALLOCATIONS = {
 def kernel_source(kernel: Kernel, schedule: WarpSchedule | None, head: Sequence[str] = ()) -> str:
     """Source of a module that defines the kernel as ``@T.prim_func``; without a schedule it has no ids either.
 
-    ``head`` are lines behind the import.
+    ``head`` are lines after the import.
 
     Raises:
-        NotApplicable: ``source-not-writable`` for the rare IR that TileLang's Python cannot spell.
+        NotApplicable: ``source-not-writable`` for the rare IR that cannot be written in TileLang.
     """
     return _Writer(kernel, schedule, head).module()
 
@@ -218,11 +218,11 @@ class _Writer:
         return f", annotations={{{', '.join(parts)}}}" if parts else ""
 
     def _id(self, name: str) -> str:
-        """The id as it is written: only a schedule refers to it."""
+        """The id as it is written; only a schedule refers to it."""
         return name if self._schedule is not None else ""
 
     def _named(self, name: str, depth: int) -> int:
-        """A block that names what is in it, where names are written; the depth of what is in it."""
+        """Opens a block that names its content, if names are written; returns the depth of the content."""
         if self._schedule is None:
             return depth
         self._line(depth, f'with T.ws_op("{name}"):')
@@ -246,7 +246,7 @@ def _nest(loop: Any) -> list[Any]:
 
 
 def _stop(loop: Any) -> Any:
-    """The upper bound as the source wrote it: TileLang keeps ``stop - start`` as the extent."""
+    """The upper bound as in the source: TileLang keeps ``stop - start`` as the extent."""
     extent = loop.extent
     if isinstance(extent, tirx.Sub) and tvm.ir.structural_equal(extent.b, loop.min):
         return extent.a

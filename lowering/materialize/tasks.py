@@ -38,9 +38,9 @@ def warp(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(payload: dict[str, Any]) -> dict[str, Any]:
-    """``{"ir", "variant", "limit_bytes"?}`` -> ``{"source"}``: the kernel as it was given, for one of the compiler's own choices.
+    """``{"ir", "variant", "limit_bytes"?}`` -> ``{"source"}``: the kernel unchanged, for one of the compiler's own choices.
 
-    What the choice needs to be told (``PASS_CONFIGS``) stands in the source.
+    The pass configurations of the choice (``PASS_CONFIGS``) are in the source.
 
     Raises:
         DocumentError, ForeignCode, NotApplicable: as ``frontend.read``.
@@ -53,11 +53,11 @@ def plain(payload: dict[str, Any]) -> dict[str, Any]:
 def _kernel(payload: dict[str, Any]) -> Kernel:
     ir = payload["ir"]
     precheck(ir, limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
-    return walk_kernel(guard_empty_loops(load_function(ir)))  # the source is compiled by its reader's own TileLang
+    return walk_kernel(guard_empty_loops(load_function(ir)))  # the reader's own TileLang compiles the source
 
 
 def _source(kernel: Kernel, schedule: WarpSchedule | None, head: Sequence[str] = ()) -> dict[str, str]:
-    """The source, or why there is none."""
+    """The source, or the reason why there is none."""
     try:
         return {"source": kernel_source(kernel, schedule, head), "source_missing": ""}
     except NotApplicable as error:

@@ -1,4 +1,4 @@
-"""Times that can be trusted: correctness first, a named protocol, one child a device (docs/decisions/0032-protocol-gpu-1.md).
+"""Times that can be trusted: correctness first, a named protocol, one child per device (docs/decisions/0032-protocol-gpu-1.md).
 
 The parent's side is ``tuning.measure``; torch is imported in the device's child only.
 """

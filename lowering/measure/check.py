@@ -10,14 +10,14 @@ from warpwright.lowering.measure.protocol import Protocol
 __all__ = ["REPEATS", "CheckReport", "check", "compare_outputs"]
 
 REPEATS = 6
-"""Launches more on the inputs of each seed before a candidate is timed."""
+"""Additional launches on the inputs of each seed before a candidate is timed."""
 BUSY = 3
 """Launches without a wait in front of each of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """Outcome of one check with one set of inputs. ``fault`` is empty when the outputs agree within the tolerance.
+    """Outcome of one check with one set of inputs. ``fault`` is empty if the outputs agree within the tolerance.
 
     ``size`` names another size than the tuned one, ``waves`` how often that one's grid fills the device.
     """
@@ -30,10 +30,10 @@ class CheckReport:
     launches: int = 1
     """Launches of the candidate on these inputs."""
     agreed: int = 1
-    """How many of them gave the outputs of the first one bit by bit, itself included."""
+    """How many of them, including the first, gave exactly the outputs of the first."""
     reproducible: bool = True
     """False where launches may differ: the kernel adds to what it reads (atomics do so in any order), or the reference differs
-    from itself. Then disagreement is told and is no fault, as long as each launch is within the tolerance."""
+    from itself. Then disagreement is reported but not a failure, as long as each launch is within the tolerance."""
 
 
 def check(
@@ -49,7 +49,7 @@ def check(
     """Runs reference and candidate on the same fresh inputs, outputs poisoned before each, and compares.
 
     The candidate runs twice with two poisons: an element that it never writes shows in one of them, in integers too. Then it
-    runs ``repeats`` times more, each time on a device that other launches of it keep busy: a race shows as launches of one
+    runs ``repeats`` more times, each time on a device that its other launches keep busy: a race shows as launches of one
     input that differ, long before it is as large as a tolerance.
     """
     buffers = device.inputs(arguments, seed)
@@ -81,7 +81,7 @@ def check(
 
 
 def run_once(device: Device, kernel: Loaded, buffers: Buffers, salt: int) -> object:
-    """One launch into poisoned outputs; a copy of them."""
+    """One launch into poisoned outputs; returns a copy of them."""
     device.poison(buffers, salt)
     device.launch(kernel, buffers)
     device.synchronize()
@@ -97,7 +97,7 @@ def compare_outputs(
     seed: int,
     protocol: Protocol,
 ) -> CheckReport:
-    """Holds every output to the tolerance of its dtype, in norm over all of it and over every block."""
+    """Compares every output with the tolerance of its dtype, in norm over all of it and over every block."""
     comparisons = device.compare(found, expected, arguments, protocol.block_elements)
     for one in comparisons:
         limit = protocol.tolerance(one.dtype)
@@ -107,7 +107,9 @@ def compare_outputs(
             fault = f"{one.argument}: {one.special} elements differ where the reference is NaN or infinite"
             return CheckReport(seed, comparisons, fault)
         if not one.relative_error <= limit:
-            fault = f"{one.argument}: relative error {one.relative_error:.2e}, {limit:.1e} is allowed for {one.dtype}"
+            fault = (
+                f"{one.argument}: relative error {one.relative_error:.2e}, but {limit:.1e} is allowed for {one.dtype}"
+            )
             return CheckReport(seed, comparisons, fault)
         if not one.worst_block_error <= limit * protocol.block_factor:
             fault = f"{one.argument}: a block differs by {one.worst_block_error:.2e} of the output's own size"

@@ -1,6 +1,6 @@
 """An NVIDIA GPU through torch and the driver. Imports torch: the device's child process only.
 
-Errors are told apart by the driver's numbers (``cuda.h``, CUresult), never by message texts.
+Errors are distinguished by the driver's numbers (``cuda.h``, CUresult), never by message texts.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ from warpwright.lowering.measure.torch_device import TorchDevice
 __all__ = ["CudaDevice"]
 
 LOST = {46, 100, 101, 214, 220, 226, 802, 999}
-"""CUresult values that speak of the device: unavailable, none, invalid, ECC, NVLink, contained, not ready, unknown."""
+"""CUresult values that concern the device: unavailable, none, invalid, ECC, NVLink, contained, not ready, unknown."""
 
 
 class CudaDevice(TorchDevice):
@@ -61,7 +61,7 @@ class CudaDevice(TorchDevice):
         return self._nvml.conditions()
 
     def synchronize(self) -> None:
-        """Waits for the device; the driver's number tells whose fault an error is."""
+        """Waits for the device; the driver's number says who caused an error."""
         code = int(self._driver.cuCtxSynchronize())
         if code == 0:
             return

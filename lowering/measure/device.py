@@ -1,4 +1,4 @@
-"""The device port: what the runner needs of a GPU, an NPU or a simulation. One process, one device, one caller."""
+"""The device port: what the runner needs from a GPU, an NPU or a simulation. One process, one device, one caller."""
 
 import sys
 from collections.abc import Sequence
@@ -36,13 +36,13 @@ class DeviceMissing(WarpwrightError):
 
 
 class LaunchFailed(WarpwrightError):
-    """The driver refused the kernel; the device is as before."""
+    """The driver refused the kernel; the device is unchanged."""
 
     code = "launch-failed"
 
 
 class KernelFaulted(WarpwrightError):
-    """The kernel broke the context (illegal address, trap, ...): this process is of no more use, the device is."""
+    """The kernel broke the context (illegal address, trap, ...): this process can no longer be used, but the device can."""
 
     code = "kernel-faulted"
 
@@ -55,7 +55,7 @@ class DeviceLost(WarpwrightError):
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """What does not change while we measure. ``arch`` is the base architecture, ``sm_90`` for compute capability 9.0."""
+    """Properties that do not change while measuring. ``arch`` is the base architecture, ``sm_90`` for compute capability 9.0."""
 
     name: str
     arch: str
@@ -80,9 +80,9 @@ class Conditions:
     throttle: tuple[str, ...] = ()
     foreign_processes: int | None = None
     foreign: tuple[str, ...] = ()
-    """Those processes in words, as far as the driver tells of them."""
+    """A description of those processes, as far as the driver knows them."""
     foreign_busy_percent: int | None = None
-    """How busy they kept the multiprocessors since the conditions before; 0 for a context that does nothing, None where the
+    """How busy they kept the multiprocessors since the previous conditions; 0 for an idle context, None if the
     driver does not say."""
 
 
@@ -104,7 +104,7 @@ class Comparison:
 
 
 def relative(error: float, size: float) -> float:
-    """An error over the size of what it is an error of, itself where that is 0; never more than the largest float, never NaN."""
+    """An error divided by the size of its quantity, or itself if that is 0; never more than the largest float, never NaN."""
     value = error / size if size else error
     return value if value <= sys.float_info.max else sys.float_info.max
 
@@ -121,11 +121,11 @@ class Device(Protocol):
         ...
 
     def canary(self) -> bool:
-        """Runs a small computation of known result on the device; False when it is wrong."""
+        """Runs a small computation with a known result on the device; False if it is wrong."""
         ...
 
     def load(self, kernel: CompiledKernel) -> Loaded:
-        """Loads a shared object (or a library call); LaunchFailed when the driver refuses its resources."""
+        """Loads a shared object (or a library call); LaunchFailed if the driver refuses its resources."""
         ...
 
     def inputs(self, arguments: Sequence[Argument], seed: int) -> Buffers:
@@ -137,7 +137,7 @@ class Device(Protocol):
         ...
 
     def launch(self, kernel: Loaded, buffers: Buffers) -> None:
-        """Starts the kernel once; LaunchFailed when the driver refuses at once."""
+        """Starts the kernel once; LaunchFailed if the driver refuses at once."""
         ...
 
     def synchronize(self) -> None:

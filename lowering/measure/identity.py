@@ -1,6 +1,7 @@
-"""Which physical device an index means in this process, and what it is. Opens no context, so that no neighbour notices.
+"""Which physical device an index means in this process, and what it is. Opens no context, so that other sessions are
+not disturbed.
 
-A context of ours beside another session's would make that one's times contended. Runs in a child: even this much of a driver has
+A context next to another session would make that session's times contended. Runs in a child: even this much of a driver has
 no place in a process that forks or serves.
 """
 
@@ -17,9 +18,9 @@ MULTIPROCESSORS, L2_BYTES, MAJOR, MINOR = 16, 38, 75, 76
 
 
 def device_identity(device: dict[str, Any]) -> str:
-    """The device's UUID as the driver tells it (``GPU-...``, also of a MIG slice), the same whatever ``CUDA_VISIBLE_DEVICES``.
+    """The device's UUID as the driver gives it (``GPU-...``, also of a MIG slice), the same whatever ``CUDA_VISIBLE_DEVICES``.
 
-    Empty where there is none: an NPU has no UUID, and a driver may be missing or too old.
+    Empty if there is none: an NPU has no UUID, and a driver may be missing or too old.
     """
     if device.get("kind") != "cuda":
         return str(device.get("uuid", ""))
@@ -30,7 +31,7 @@ def device_identity(device: dict[str, Any]) -> str:
 
 
 def cuda_facts(index: int) -> DeviceFacts:
-    """What the driver says of a GPU; its software is that of nobody, as none was loaded.
+    """The driver's description of a GPU; without software versions, because none was loaded.
 
     Raises:
         DeviceMissing: there is no such GPU, or no driver.
@@ -64,7 +65,7 @@ def _device(index: int) -> tuple[ctypes.CDLL, ctypes.c_int]:
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
-        raise DeviceMissing(f"no CUDA driver here: {error}", place="cuda") from error
+        raise DeviceMissing(f"no CUDA driver on this machine: {error}", place="cuda") from error
     if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(handle), index):
         raise DeviceMissing(f"the driver shows no CUDA device {index}", place="cuda")
     return driver, handle

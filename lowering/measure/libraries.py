@@ -1,4 +1,4 @@
-"""Vendor libraries as yardsticks: cuBLAS and cuDNN through torch, under the same protocol as our kernels.
+"""Vendor libraries as yardsticks: cuBLAS and cuDNN through torch, under the same protocol as candidates.
 
 A static list: a name selects a function here, nothing else can be called. Imports torch when a call is made: the device's child
 only.
@@ -19,9 +19,9 @@ Call = Callable[[list[Any], Any], int]
 
 
 def yardstick(name: str, arguments: tuple[Argument, ...]) -> CompiledKernel:
-    """A library call as a kernel of the runner, with the arguments of the kernel that it stands beside."""
+    """A library call as a kernel of the runner, with the arguments of the kernel that it is compared with."""
     if name not in _CALLS:
-        raise ValueError(f"no library call {name!r}; there are {sorted(_CALLS)}")
+        raise ValueError(f"there is no library call {name!r}; choose one of {sorted(_CALLS)}")
     outcome = StepOutcome(Outcome.COMPILED, f"library call {name}")
     return CompiledKernel(CandidateKind.DEFAULT, "library", outcome, binary=LIBRARY + name, arguments=arguments)
 
@@ -60,12 +60,12 @@ def _attend(q: Any, k: Any, v: Any, o: Any, backend: str) -> None:
 
 
 def _cudnn(q: Any, k: Any, v: Any, o: Any) -> None:
-    """CuDNN's attention; it makes its own output."""
+    """CuDNN's attention; it allocates its own output."""
     _attend(q, k, v, o, "CUDNN_ATTENTION")
 
 
 def _flash(q: Any, k: Any, v: Any, o: Any) -> None:
-    """FlashAttention 2 as torch carries it; it makes its own output."""
+    """FlashAttention 2 as torch carries it; it allocates its own output."""
     _attend(q, k, v, o, "FLASH_ATTENTION")
 
 

@@ -1,4 +1,5 @@
-"""An Ascend NPU behind the device port. Not run on hardware: there was none; contract-tested with stand-ins for its parts.
+"""An Ascend NPU behind the device port. Not run on hardware, because there was none; contract-tested with stand-ins
+for its parts.
 
 Needs torch and torch_npu with CANN; without them the outcome is ``not_applicable`` and names what is missing. Objects come from
 TileLang's launcher for Ascend (0.1.15 wheel, ``jit/adapter/wrapper.py:918-1045``): the same ``init``, ``call(pointers...,
@@ -17,14 +18,14 @@ PARTS = {"torch": "torch", "torch_npu": "torch_npu (Ascend's torch plug-in, whic
 
 
 def missing_parts() -> tuple[str, ...]:
-    """What this machine lacks for an NPU, in words."""
+    """The parts that this machine lacks for an NPU."""
     return tuple(words for name, words in PARTS.items() if importlib.util.find_spec(name) is None)
 
 
 def open_npu(index: int = 0) -> Device:
     """The NPU by index; DeviceMissing names every missing part."""
     if missing := missing_parts():
-        raise DeviceMissing("no NPU here: " + ", ".join(missing) + " not installed", place="npu")
+        raise DeviceMissing("no NPU on this machine: " + ", ".join(missing) + " not installed", place="npu")
     from warpwright.lowering.measure.npu_device import NpuDevice
 
     npu: Any = importlib.import_module("torch_npu").npu

@@ -13,7 +13,7 @@ from warpwright.lowering.measure.torch_device import TorchDevice
 __all__ = ["NpuDevice"]
 
 KERNEL_FAULTS = {507014, 507015, 507016, 507017, 507018, 507034, 507035, 507036}
-"""Time-outs, exceptions and traps of AI Core, AI CPU and vector core. Everything else speaks of the device."""
+"""Time-outs, exceptions and traps of AI Core, AI CPU and vector core. All others concern the device."""
 
 
 class NpuDevice(TorchDevice):
@@ -49,7 +49,7 @@ class NpuDevice(TorchDevice):
         return self._facts
 
     def conditions(self) -> Conditions:
-        """Nothing is read: every value is unknown, other processes too."""
+        """Nothing is read: every value is unknown, including other processes."""
         return Conditions()
 
     def synchronize(self) -> None:

@@ -1,7 +1,8 @@
-"""What the driver says about a device, through NVIDIA's own NVML bindings: clocks, power, temperature, throttling, processes.
+"""The state of a device according to the driver, through NVIDIA's own NVML bindings: clocks, power, temperature,
+throttling, processes.
 
 Every value is None where the bindings (``nvidia-ml-py``, extra ``kernels``), the driver's library or the function is missing:
-a measurement is then taken without them, and says so by leaving them out.
+then a measurement does not have these values.
 """
 
 import time
@@ -27,18 +28,18 @@ THROTTLE = {
 """Bits of ``nvmlDeviceGetCurrentClocksEventReasons`` that mean a slowed clock under load (``nvml.h``)."""
 
 EVENTS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
-"""The present name, and that of drivers before R535."""
+"""The current name, and that of drivers before R535."""
 
 NOT_FOUND = 6
 """``NVML_ERROR_NOT_FOUND`` of ``nvml.h``."""
 CLEARING_SECONDS, CLEARING_STEP = 3.0, 0.1
-"""How long other processes are waited for to go, when our context was made: those of our own that ended need a moment."""
+"""How long to wait for other processes to disappear after our context was made: our own ended ones need a moment."""
 
 PROCESSES = ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")
 
 
 class Nvml:
-    """The driver's view. Make it before the process has a context of its own, then :meth:`attach` to one device.
+    """The driver's view. Create it before the process has its own context, then :meth:`attach` to one device.
 
     Other processes are those seen that are not known to be ours. Inside a container the driver's number of our process is not
     ``os.getpid()``, or it is not listed at all: ours is one of those that appeared when our context was made.
@@ -47,9 +48,9 @@ class Nvml:
     def __init__(self) -> None:
         self._handle: Any = None
         self._asked_at = 0
-        """When the driver was asked last how busy others are, in microseconds since the epoch, as it counts."""
+        """Time of the last query of how busy others are, in microseconds since the epoch by the driver's clock."""
         self._ours: set[int] = set()
-        """Processes of which exactly one is ours: one where it is known which, none where ours is not listed."""
+        """Processes of which exactly one is ours: a single one if it is known which, none if ours is not listed."""
         self._before: set[int] | None = None
         if pynvml is None or _said(pynvml.nvmlInit, nothing=False) is False:
             return
@@ -91,7 +92,7 @@ class Nvml:
         )
 
     def _busy_percent(self, others: set[int]) -> int | None:
-        """The largest share of the multiprocessors' time that one of these processes took since the last question."""
+        """The largest share of the multiprocessors' time that one of these processes used since the last query."""
         since, self._asked_at = self._asked_at, time.time_ns() // 1000
         if not others:
             return 0
@@ -100,21 +101,21 @@ class Nvml:
         try:
             samples = pynvml.nvmlDeviceGetProcessUtilization(self._handle, since)
         except pynvml.NVMLError as error:
-            # "Not found" is the driver's word for no sample: nobody worked.
+            # "Not found" means no sample: no process worked.
             return 0 if getattr(error, "value", None) == NOT_FOUND else None
         return max((int(sample.smUtil) for sample in samples if int(sample.pid) in others), default=0)
 
     def _others(self, seen: set[int]) -> set[int]:
-        """Those seen that are not ours; where ours is one of several, all of these but one."""
+        """Listed processes that are not ours; if ours is one of several, all but one of these."""
         return seen - {min(ours)} if (ours := seen & self._ours) else seen
 
     def driver_version(self) -> str:
-        """The driver's version, empty when it is not known."""
+        """The driver's version, empty if it is not known."""
         return "" if self._before is None else str(_said(pynvml.nvmlSystemGetDriverVersion, nothing=""))
 
 
 def _said(function: Callable[..., Any], *arguments: Any, nothing: Any = None) -> Any:
-    """What NVML answers; ``nothing`` where the driver's library or the device does not have it."""
+    """NVML's answer; ``nothing`` if the driver's library or the device does not have it."""
     try:
         return function(*arguments)
     except pynvml.NVMLError:
@@ -122,7 +123,7 @@ def _said(function: Callable[..., Any], *arguments: Any, nothing: Any = None) ->
 
 
 def _known(names: tuple[str, ...]) -> list[Callable[..., Any]]:
-    """Those of the functions that these bindings have: each version of them knows its own."""
+    """The functions that these bindings have: each version of them knows its own."""
     return [getattr(pynvml, name) for name in names if hasattr(pynvml, name)]
 
 
@@ -136,7 +137,7 @@ def _listed(handle: Any) -> set[int] | None:
 
 
 def _described(pid: int) -> str:
-    """A process in words: the driver's number and, where it is told, its program."""
+    """A description of a process: the driver's number and, if known, its program."""
     told = _said(pynvml.nvmlSystemGetProcessName, pid, nothing="")
     name = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
     return f"process {pid} ({name[:100]})" if name else f"process {pid}"

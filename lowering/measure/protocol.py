@@ -1,6 +1,6 @@
-"""Protocol: how a time is taken, as a named frozen value that is part of a result's identity.
+"""Protocol: how a time is measured, as a named frozen value that is part of a result's identity.
 
-Any change of a number here changes what a time means, so it needs a new name; a test holds each name to its digest.
+Any change of a number here changes what a time means, so it needs a new name; a test compares each name with its digest.
 """
 
 import json
@@ -20,20 +20,22 @@ class Protocol:
     runs_minimum: int
     runs_maximum: int
     timed_ms: float
-    """Device time after which no further run starts, once ``runs_minimum`` are there."""
+    """Device time after which no further run starts, once there are ``runs_minimum``."""
     flush_l2: bool
     noise_limit: float
-    """Spread over median above which a result is called noisy, when the run limit ended the sampling."""
+    """Spread over median above which a result is called noisy, if the run limit ended the sampling."""
     finalist_margin: float
-    """Who is at most this much slower than the fastest is measured again, interleaved."""
+    """Candidates that are at most this much slower than the fastest are measured again, interleaved."""
     finalists_maximum: int
     screening_rounds: int
-    """Rounds over all correct candidates that choose the finalists: a time taken alone depends on how hot the chip was then."""
+    """Rounds over all correct candidates that choose the finalists: a separately measured time depends on the chip's
+    temperature.
+    """
     rounds: int
     runs_per_round: int
     round_warmup_ms: float
     tie_margin: float
-    """Relative difference below which two finalists tie whatever their spread."""
+    """Relative difference below which two finalists tie, whatever their spread."""
     seeds: tuple[int, ...]
     """Seeds of the inputs of the checks before timing; every check draws fresh inputs."""
     final_seed: int
@@ -42,7 +44,9 @@ class Protocol:
     """Largest relative error in norm by output dtype; 0 means equal bit for bit."""
     block_elements: int
     block_factor: float
-    """The error of every block of elements may be this many times the tolerance: a small wrong corner does not hide in a norm."""
+    """The error of every block of elements may be this many times the tolerance, so that a small wrong corner is not
+    hidden in a norm.
+    """
     rest_ms: float = 0.0
     """Idle time before each batch of timed launches, so that the mean power stays under the limit and the clock at its
     highest; 0: back to back, which for a large kernel means at the device's power limit."""
@@ -91,7 +95,9 @@ GPU_1 = Protocol(
 """The first protocol. float32 outputs may come from tf32 products, hence 1e-3; bf16 and f16 round once at the end."""
 
 GPU_1_RESTED = replace(GPU_1, name="gpu-1-rested", warmup_ms=1.0, round_warmup_ms=1.0, runs_per_round=3, rest_ms=120.0)
-"""At the boost clock: short batches after a rest. For kernels that run now and then; ``gpu-1`` is for those that run all day."""
+"""At the boost clock: short batches after a rest. For kernels that run occasionally; ``gpu-1`` is for those that run
+continuously.
+"""
 
 PROTOCOLS = {GPU_1.name: GPU_1, GPU_1_RESTED.name: GPU_1_RESTED}
 """Protocols by name, old ones included: a stored result can always be read."""

@@ -1,4 +1,4 @@
-"""What a measurement leaves behind, as JSON documents."""
+"""The results of a measurement, as JSON documents."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ SCHEMAS = {"Measured": "warpwright.measurement/1", "Rounds": "warpwright.rounds/
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One candidate on one device. ``summary`` only when it was timed; ``flags`` say why a time may not win.
+    """One candidate on one device. ``summary`` only if it was timed; ``flags`` say why a time may not win.
 
     Flags: ``contended`` (other processes were seen, or could not be excluded by the device), ``implausible`` (below the
     roofline, after a second look), ``noisy`` (spread above the protocol's limit when its budget ended), ``yardstick`` (a
@@ -45,7 +45,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Interleaved rounds of finalists: one median a round by candidate, all in the same order of rounds."""
+    """Interleaved rounds of finalists: one median per round and candidate, all in the same order of rounds."""
 
     protocol: str
     figures_ns: dict[str, tuple[float, ...]]
@@ -53,7 +53,7 @@ class Rounds:
     after: Conditions | None = None
     contended: bool = False
     wrong: dict[str, str] | None = None
-    """Finalists whose outputs were wrong after the rounds, with what was wrong."""
+    """Finalists whose outputs were wrong after the rounds, with the error."""
 
 
 _MEASURED: TypeAdapter[Measured] = TypeAdapter(Measured)
@@ -73,4 +73,4 @@ def from_document(document: dict[str, Any]) -> Measured | Rounds:
         return _MEASURED.validate_python(body)
     if document.get("schema") == SCHEMAS["Rounds"]:
         return _ROUNDS.validate_python(body)
-    raise ValueError(f"no measurement document: schema {document.get('schema')!r}")
+    raise ValueError(f"not a measurement document: schema {document.get('schema')!r}")

@@ -22,7 +22,7 @@ __all__ = ["Job", "OtherSize", "measure", "rounds"]
 
 @dataclass(frozen=True, slots=True)
 class OtherSize:
-    """A job's schedule and its reference built for another size of the same kernel; ``name`` says which, for people."""
+    """A job's schedule and its reference built for another size of the same kernel; ``name`` is shown to people."""
 
     name: str
     kernel: CompiledKernel
@@ -34,9 +34,9 @@ class Job:
     """One candidate: its build, the reference build of the same IR, and a time that no launch can beat (0: unknown).
 
     ``reference`` None: a library call that computes something else and is timed as a yardstick only, never a winner.
-    ``expected_ns`` is what a launch is thought to take (0: unknown); how long one may take before it counts as hanging follows
-    from it, and nothing else. ``also`` holds builds of the same schedule for other sizes: checked, not timed, so that a schedule
-    that is right in one shape of waves only does not pass.
+    ``expected_ns`` is the expected time of a launch (0: unknown); it only determines how long a launch may take before it counts
+    as hanging. ``also`` has builds of the same schedule for other sizes: checked, not timed, so that a schedule
+    that is correct only in one shape of waves does not pass.
     """
 
     candidate: str
@@ -48,7 +48,7 @@ class Job:
 
 
 def measure(device: Device, job: Job, protocol: Protocol) -> Measured:
-    """Checks and times one candidate. Faults of the context or the device are raised, they concern the whole process.
+    """Checks and times one candidate. Failures of the context or the device are raised, because they concern the whole process.
 
     Raises:
         KernelFaulted: the kernel broke the context; this process must end.
@@ -113,9 +113,9 @@ def rounds(
     *,
     screening: bool = False,
 ) -> Rounds:
-    """Times candidates interleaved: every round visits all, in an order of its own, so that heat and neighbours hit all alike.
+    """Times candidates interleaved: every round visits all, in its own order, so that heat and neighbours affect all alike.
 
-    Outputs are checked once more at the end, on the very binaries that were timed, unless this only chooses the finalists.
+    Outputs are checked once more at the end, on the same binaries that were timed, unless this only chooses the finalists.
     """
     before = device.conditions()
     loaded = {job.candidate: device.load(job.kernel) for job in jobs}
@@ -126,7 +126,7 @@ def rounds(
     if not protocol.rest_ms:
         for job in _order(
             jobs, -1
-        ):  # the chip rested while the session was prepared: nobody may be timed on its fresh budget
+        ):  # the chip rested while the session was prepared: no candidate may be timed with this advantage
             device.warm_up(loaded[job.candidate], buffers[job.kernel.arguments], protocol.warmup_ms)
     for number in range(protocol.screening_rounds if screening else protocol.rounds):
         for job in _order(jobs, number):
@@ -160,13 +160,13 @@ def rounds(
 
 def _order(jobs: Sequence[Job], number: int) -> list[Job]:
     """The order of one round, the same in every run. Rotating one order would give each candidate the same predecessor:
-    on an H200 at its power limit who came after a light kernel was 10 % faster than by itself, in every round.
+    on an H200 at its power limit, a candidate after a light kernel was 10 % faster than alone, in every round.
     """
     return random.Random(number).sample(list(jobs), len(jobs))
 
 
 def waves(kernel: CompiledKernel, multiprocessors: int) -> float | None:
-    """How often the grid fills the device with one block an SM; None for a library call or an unknown device."""
+    """How often the grid fills the device with one block per SM; None for a library call or an unknown device."""
     if kernel.launch is None or not multiprocessors:
         return None
     return math.prod(kernel.launch.grid) / multiprocessors
@@ -185,7 +185,7 @@ class _Timing:
 
 
 def _timing(device: Device, kernel: Loaded, reference: Loaded, job: Job, protocol: Protocol) -> _Timing:
-    """Times, and checks what the timed launches left in the outputs as well as fresh inputs afterwards."""
+    """Times, then checks the outputs of the timed launches and of fresh inputs."""
     arguments = job.kernel.arguments
     buffers = device.inputs(arguments, protocol.final_seed)
     expected = run_once(device, reference, buffers, salt=0)
@@ -224,7 +224,7 @@ def _yardstick(device: Device, job: Job, protocol: Protocol) -> dict[str, Any]:
 
 
 def _sample(device: Device, kernel: Loaded, buffers: object, protocol: Protocol) -> list[float]:
-    """Runs until there are enough: by device time, between the protocol's least and most. Never endless."""
+    """Runs until there are enough samples: by device time, between the protocol's minimum and maximum."""
     times: list[float] = []
     while len(times) < protocol.runs_maximum:
         if protocol.rest_ms or not times:
@@ -240,7 +240,7 @@ def _sample(device: Device, kernel: Loaded, buffers: object, protocol: Protocol)
 
 
 def _rest(protocol: Protocol) -> None:
-    """Leaves the device idle, where the protocol asks for it."""
+    """Leaves the device idle, if the protocol requires it."""
     if protocol.rest_ms:
         time.sleep(protocol.rest_ms / 1e3)
 
@@ -248,7 +248,7 @@ def _rest(protocol: Protocol) -> None:
 def _load_reference(
     device: Device, reference: CompiledKernel, arguments: Sequence[Argument], protocol: Protocol
 ) -> Loaded | StepOutcome:
-    """The loaded reference, or why there is none: a reference that fails is not the candidate's fault."""
+    """The loaded reference, or the reason why there is none: a failing reference is not the candidate's fault."""
     try:
         loaded = device.load(reference)
         buffers = device.inputs(arguments, protocol.seeds[0])
@@ -262,7 +262,7 @@ def _load_reference(
 
 
 def _other_sizes(device: Device, job: Job, protocol: Protocol) -> list[CheckReport] | StepOutcome:
-    """Checks at the other sizes with every seed, up to the first fault; an outcome when a reference fails there."""
+    """Checks at the other sizes with every seed, up to the first fault; an outcome if a reference fails there."""
     reports: list[CheckReport] = []
     for other in job.also:
         arguments = other.kernel.arguments
@@ -280,7 +280,7 @@ def _other_sizes(device: Device, job: Job, protocol: Protocol) -> list[CheckRepo
 
 
 def _first_fault(checks: Sequence[CheckReport]) -> str | None:
-    """The first fault with its seed, and its size where that is not the tuned one."""
+    """The first fault with its seed, and its size if that is not the tuned one."""
     for report in checks:
         if report.fault:
             return f"{report.fault} (seed {report.seed}{f', at {report.size}' if report.size else ''})"
@@ -288,13 +288,13 @@ def _first_fault(checks: Sequence[CheckReport]) -> str | None:
 
 
 def _contended(*seen: Conditions) -> bool:
-    """Whether another process worked on the device, or may have; one that only holds a context takes no time from us."""
+    """Whether another process worked on the device, or may have; an idle context takes no time."""
     return any(conditions.foreign_processes and conditions.foreign_busy_percent != 0 for conditions in seen)
 
 
 def _other_arch(built_for: str, device: str) -> str | None:
-    """Why a binary may not run here: architecture-specific code runs on exactly its own compute capability."""
+    """Why a binary cannot run on this device: architecture-specific code runs on exactly its own compute capability."""
     digits = "".join(filter(str.isdigit, built_for)), "".join(filter(str.isdigit, device))
     if built_for.startswith("library") or digits[0] == digits[1]:
         return None
-    return f"built for {built_for}, the device is {device}"
+    return f"built for {built_for}, but the device is {device}"

@@ -8,15 +8,17 @@ from statistics import median
 __all__ = ["Summary", "Verdict", "finalists", "quantile", "summary", "verdict"]
 
 TIE_SPREADS = 2.0
-"""A lead of fewer of its own spreads is no lead: five equal candidates with 5 % noise then tie in every one of twenty jobs."""
+"""A lead of fewer of its own spreads does not count: with it, five equal candidates with 5 % noise tied in each of
+twenty jobs.
+"""
 
 TIE_SHARE = 1 / 3
-"""Who beats the fastest in at least this share of the rounds ties with it."""
+"""A candidate that beats the fastest in at least this share of the rounds ties with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is kept of a list of times. ``spread_ns`` is half the interquartile range: robust, and 0 for one sample."""
+    """The summary of a list of times. ``spread_ns`` is half the interquartile range: robust, and 0 for one sample."""
 
     count: int
     median_ns: float
@@ -28,10 +30,10 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Outcome of interleaved rounds: the order by figure, who ties with the first, the winner by a fixed rule, its margin.
+    """Outcome of interleaved rounds: the order by figure, the ties with the first, the winner by a fixed rule, its margin.
 
     A figure is the median, over the rounds, of a time relative to its round's geometric mean. ``margin`` is the relative lead
-    over the fastest that does not tie, None when all tie.
+    over the fastest that does not tie, None if all tie.
     """
 
     order: tuple[str, ...]
@@ -76,10 +78,11 @@ def verdict(
     """Compares interleaved rounds round by round, so that drift common to all cancels.
 
     Args:
-        rounds: one figure a round for each name, in the same order of rounds.
-        tie_margin: relative difference that counts as none.
-        preference: who wins a tie, first named first; the fastest when none of them ties.
-        baselines: what the answer must not be slower than: a tied candidate behind the fastest of these does not win.
+        rounds: one figure per round for each name, in the same order of rounds.
+        tie_margin: relative difference that does not count.
+        preference: who wins a tie, first named first; the fastest if none of them ties.
+        baselines: the answer must not be slower than these: a tied candidate that is slower than the fastest of them
+        does not win.
 
     Two tie when the faster one's median lead is under ``tie_margin`` or under twice the lead's own spread, or when the
     slower one was the faster one in a third of the rounds.
@@ -112,9 +115,9 @@ def _ties(first: Sequence[float], other: Sequence[float], tie_margin: float) -> 
 
 
 def _quantiles(values: Sequence[float], *shares: float) -> list[float]:
-    """numpy's, since those of the standard library do not stay between equal values when they round."""
+    """numpy's, because rounding in the standard library's can leave the range of equal values."""
     if not values:
         raise ValueError("no values")
-    import numpy  # by who measures; results are read without it, too
+    import numpy  # only for measuring; results can be read without it
 
     return [float(found) for found in numpy.quantile(values, shares)]

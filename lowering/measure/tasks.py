@@ -21,11 +21,11 @@ __all__ = ["job_from", "measure_device"]
 def measure_device(payload: dict[str, Any]) -> dict[str, Any]:
     """Task ``measure.device``: ``action`` identify, describe, probe, measure (one job), screening or rounds (several).
 
-    The first two leave the device alone: whoever measures on it does not notice. ``identify`` also loads the libraries that the
+    The first two do not use the device: a session on it is not disturbed. ``identify`` also loads the libraries that the
     others need, so that a session need not wait for them while it holds the device.
 
-    ``device`` says on what, ``protocol`` how, ``jobs`` what (:func:`job_from`), ``expected_ns`` how long a launch of each kernel
-    is thought to take, by ``watched_device.named``.
+    ``device`` is the device, ``protocol`` the protocol, ``jobs`` the jobs (:func:`job_from`), ``expected_ns`` the
+    expected time of a launch of each kernel, by ``watched_device.named``.
 
     Returns ``{"identity"}``, ``{"facts"}``, ``{"facts", "conditions", "canary"}``, or ``{"result"}``: a document of a measurement
     or of rounds.
@@ -51,7 +51,7 @@ def measure_device(payload: dict[str, Any]) -> dict[str, Any]:
         screening = action == "screening"
         found = rounds(device, jobs, protocol, lambda figures: emit({"round": figures}), screening=screening)
         return {"result": to_document(found)}
-    raise DocumentError(f"no action {action!r}", place="/action")
+    raise DocumentError(f"there is no action {action!r}", place="/action")
 
 
 def job_from(document: dict[str, Any]) -> Job:
@@ -104,9 +104,9 @@ KINDS: dict[str, Callable[[dict[str, Any]], Device]] = {
 
 
 def _load_libraries(options: dict[str, Any]) -> None:
-    """What takes seconds to import and opens nothing."""
+    """Imports libraries that take seconds and open nothing."""
     if options.get("kind") == "cuda":
-        with suppress(ImportError):  # told when the device is opened
+        with suppress(ImportError):  # reported when the device is opened
             importlib.import_module("torch")
 
 
@@ -116,7 +116,7 @@ _opened: dict[str, Device] = {}
 def _open(options: dict[str, Any]) -> Device:
     kind = str(options.get("kind"))
     if kind not in KINDS:
-        raise DeviceMissing(f"no device kind {kind!r}", place="/device/kind")
+        raise DeviceMissing(f"there is no device kind {kind!r}", place="/device/kind")
     key = repr(sorted(options.items()))
     if key not in _opened:
         _opened[key] = KINDS[kind](options)

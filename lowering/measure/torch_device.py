@@ -1,4 +1,4 @@
-"""What CUDA and NPU devices have in common: tensors, poison, comparison and timing through torch. Imports torch: children only.
+"""The common part of CUDA and NPU devices: tensors, poison, comparison and timing through torch. Imports torch: children only.
 
 Kernels are shared objects with ``init``, ``call(pointers..., stream)`` and ``get_last_error``, called through ctypes on torch's
 current stream.
@@ -44,7 +44,7 @@ FLOAT8_NAN = 0x7F
 
 @dataclass(slots=True)
 class TorchBuffers:
-    """Tensors in argument order; ``originals`` keeps what read-and-written arguments held at first."""
+    """Tensors in argument order; ``originals`` keeps the initial content of read-and-written arguments."""
 
     arguments: tuple[Argument, ...]
     tensors: list[Any]
@@ -53,7 +53,7 @@ class TorchBuffers:
 
 @dataclass(slots=True)
 class TorchKernel:
-    """A loaded kernel: ``call(tensors, stream)`` gives the launcher's return code."""
+    """A loaded kernel: ``call(tensors, stream)`` returns the launcher's return code."""
 
     call: Callable[[list[Any], Any], int]
     error: Callable[[], str]
@@ -105,7 +105,7 @@ class TorchDevice(ABC):
         return self._kernels[kernel.binary_digest]
 
     def inputs(self, arguments: Sequence[Argument], seed: int) -> TorchBuffers:
-        """Fresh buffers; inputs by dtype and seed, every argument from a generator of its own."""
+        """Fresh buffers; inputs by dtype and seed, every argument from its own generator."""
         buffers = TorchBuffers(tuple(arguments), [], {})
         for position, argument in enumerate(arguments):
             if argument.access == "out":
@@ -119,7 +119,9 @@ class TorchDevice(ABC):
         return buffers
 
     def poison(self, buffers: TorchBuffers, salt: int) -> None:
-        """NaN in floating-point outputs, a pattern by ``salt`` in others; read-and-written arguments as they were."""
+        """NaN in floating-point outputs, a pattern by ``salt`` in others; read-and-written arguments get their
+        initial content.
+        """
         for position, argument in enumerate(buffers.arguments):
             tensor = buffers.tensors[position]
             if argument.access == "inout":
@@ -145,7 +147,7 @@ class TorchDevice(ABC):
         return [tensor.clone() for argument, tensor in written if argument.access != "in"]
 
     def differing(self, found: list[Any], expected: list[Any]) -> int:
-        """Elements of two copies that are not the same bit by bit: NaN is itself, and zero is not minus zero."""
+        """Elements of two copies that are not the same bit by bit: NaN equals NaN, and zero differs from minus zero."""
         bits = self._torch.uint8
         pairs = [(a.contiguous().view(bits), b.contiguous().view(bits)) for a, b in zip(found, expected, strict=True)]
         widths = [a.element_size() for a in found]
@@ -196,9 +198,9 @@ class TorchDevice(ABC):
         a, b = ours.flatten().to(wide), theirs.flatten().to(wide)
         ours_finite, finite = torch.isfinite(a), torch.isfinite(b)
         unwritten = int((finite & ~ours_finite).sum().item())
-        # NaN equals nothing, itself included; an infinity equals itself.
+        # NaN does not equal itself; an infinity does.
         special = int((~finite & ~((a == b) | (torch.isnan(a) & torch.isnan(b)))).sum().item())
-        # A difference of two finite numbers may overflow: that one is large, not none.
+        # A difference of two finite numbers may overflow: it is large, not missing.
         difference = torch.where(finite & ours_finite, a - b, 0.0).nan_to_num()
         size = self._norm(b.where(finite, torch.zeros_like(b)))
         error = self._norm(difference)
@@ -212,7 +214,7 @@ class TorchDevice(ABC):
         return Comparison(argument.name, argument.dtype, *errors, unwritten, special)
 
     def _norm(self, values: Any) -> float:
-        """In double precision: the squares of large floats have no room in their own type."""
+        """In double precision: the squares of large floats overflow in their own type."""
         return float(self._torch.linalg.vector_norm(values, dtype=self._torch.float64).item())
 
     def _open(self, kernel: CompiledKernel) -> TorchKernel:
@@ -247,5 +249,5 @@ class TorchDevice(ABC):
 
     def _dtype(self, name: str) -> Any:
         if name not in DTYPES:
-            raise DocumentError(f"no inputs for dtype {name!r}", code="not-applicable-argument", place=name)
+            raise DocumentError(f"there are no inputs for dtype {name!r}", code="not-applicable-argument", place=name)
         return getattr(self._torch, DTYPES[name])

@@ -1,8 +1,8 @@
-"""A device whose launches are watched: the parent is told how long each may take, and ends the child that takes longer.
+"""A device whose launches have deadlines: the parent knows how long each may take, and ends a child that takes longer.
 
-A kernel that never comes back blocks its process inside the driver, where nothing in that process could end it. What it costs
-the others is its own deadline and one restart, so the deadline follows from what is known: about a second or two for a launch of
-which nothing is known, more where the kernel is known to be slow.
+A kernel that never returns blocks its process inside the driver, where nothing in that process could end it. It costs
+the others its deadline and one restart, so the deadline follows from what is known: about a second or two for a launch about
+which nothing is known, more if the kernel is known to be slow.
 """
 
 import time
@@ -25,23 +25,23 @@ from warpwright.lowering.measure.device import (
 __all__ = ["FIRST_SECONDS", "SLACK", "WatchedDevice", "named"]
 
 FIRST_SECONDS = 2.0
-"""Of any batch of launches, whatever is known: loading the code at its first launch, and a host that is busy."""
+"""Minimum deadline of any batch of launches: for loading the code at the first launch, and for a busy host."""
 
 SLACK = 20.0
-"""A launch may take so many times what it is expected to take, by a forecast, the roofline or an earlier launch."""
+"""A launch may take this many times its expected time by a forecast, the roofline or an earlier launch."""
 
 LAUNCHES_AT_ONCE = 5
-"""A warm-up synchronises after at most so many launches, and so ends at most so many launches late."""
+"""A warm-up synchronises after at most this many launches, and so ends at most this many launches late."""
 
 
 def named(kernel: CompiledKernel) -> str:
-    """A kernel in the words of a deadline: by its binary's digest, as candidates of one session may share a build."""
+    """The name of a kernel in a deadline: its binary's digest, because candidates of one session may share a build."""
     return kernel.binary_digest or kernel.binary or ""
 
 
 @contextmanager
 def _blaming(name: str) -> Iterator[None]:
-    """A fault of the context says which kernel ran."""
+    """Adds the running kernel to a context failure."""
     try:
         yield
     except KernelFaulted as error:
@@ -71,7 +71,7 @@ class WatchedDevice:
         return self._device.canary()
 
     def load(self, kernel: CompiledKernel) -> Loaded:
-        """As the device; the name of what is loaded is kept, and the kernel with it so that no other gets its place."""
+        """As the device; keeps the kernel's name, and the kernel itself so that no other gets its address."""
         loaded = self._device.load(kernel)
         self._names[id(loaded)] = (named(kernel), loaded)
         return loaded
@@ -85,7 +85,7 @@ class WatchedDevice:
         self._device.poison(buffers, salt)
 
     def launch(self, kernel: Loaded, buffers: Buffers) -> None:
-        """One launch; its deadline runs until :meth:`synchronize`, and what was queued before it is no part of it."""
+        """One launch; its deadline runs until :meth:`synchronize`, without what was queued before it."""
         if not self._started:
             self._device.synchronize()
             self._since = time.monotonic()
@@ -98,7 +98,7 @@ class WatchedDevice:
             raise
 
     def synchronize(self) -> None:
-        """Waits for all work under its deadline; how long it took is known from then on."""
+        """Waits for all work under its deadline, and records how long it took."""
         name = self._started[-1] if self._started else ""
         try:
             with _blaming(name):
@@ -133,7 +133,7 @@ class WatchedDevice:
             return self._device.timed(kernel, buffers, runs, flush=flush)
 
     def seconds(self, name: str, launches: int) -> float:
-        """How long so many launches may take."""
+        """How long this many launches may take."""
         return FIRST_SECONDS + SLACK * launches * self._expected.get(name, 0.0) / 1e9
 
     def _name(self, kernel: Loaded) -> str:

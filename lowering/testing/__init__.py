@@ -1,1 +1,1 @@
-"""Misbehaving tasks, a toolchain and devices for contract tests; shipped, so that clients can test against them too."""
+"""Misbehaving tasks, a toolchain and devices for contract tests; part of the package, so that clients can test with them, too."""

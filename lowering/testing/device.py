@@ -1,7 +1,7 @@
 """A simulated device behind the same port: scripted times, faults, clocks and neighbours, no GPU and no torch.
 
-Kernels are named by ``binary="sim:NAME"``; ``options["kernels"][NAME]`` says how NAME behaves. A binary may also be a file that
-begins with ``MAGIC``, its behaviour as JSON behind it: so it travels to a worker as a real one does.
+Kernels are named by ``binary="sim:NAME"``; ``options["kernels"][NAME]`` describes the behaviour. A binary may also be a file that
+begins with ``MAGIC``, followed by its behaviour as JSON: so it travels to a worker like a real one.
 
 ``ns``        base time of a launch              ``noise``   relative spread of times (default 0)
 ``wrong``     value, corner, nan, left, right (writes one half only), late (right for ten launches)
@@ -47,10 +47,10 @@ __all__ = ["MAGIC", "PREFIX", "SimulatedDevice", "simulated_kernel"]
 PREFIX = "sim:"
 
 MAGIC = b"\x7fSTAND-IN "
-"""First bytes of a file that holds a simulated kernel."""
+"""First bytes of a file with a simulated kernel."""
 
 ELEMENTS = 2048
-"""Elements of every simulated output, whatever its shape says."""
+"""Elements of every simulated output, whatever its shape."""
 
 LATE = 90
 """Launches after which a ``late`` kernel goes wrong."""
@@ -155,7 +155,7 @@ class SimulatedDevice:
         buffers.output = _spoilt(_special(_right(buffers.seed), kernel), buffers.output, kernel)
 
     def synchronize(self) -> None:
-        """Raises what a launch left; the context stays broken."""
+        """Raises the error of a launch; the context stays broken."""
         if self._pending is not None:
             raise self._pending
 
@@ -203,7 +203,7 @@ class SimulatedDevice:
 
 
 def _script_in(binary: str) -> dict[str, Any]:
-    """The behaviour that a file of ours holds; nothing special for any other."""
+    """The behaviour in a file with a simulated kernel; the default behaviour for any other."""
     path = Path(binary)
     data = path.read_bytes() if path.is_file() else b""
     script: dict[str, Any] = json.loads(data.removeprefix(MAGIC)) if data.startswith(MAGIC) else {}
@@ -212,13 +212,13 @@ def _script_in(binary: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=16)
 def _right(seed: int) -> list[float]:
-    """The output that is right for these inputs. Not to be changed in place."""
+    """The correct output for these inputs. It must not be changed in place."""
     values = random.Random(seed)
     return [values.uniform(-1, 1) for _ in range(ELEMENTS)]
 
 
 def _special(right: list[float], kernel: _Loaded) -> list[float]:
-    """The output with values that are no ordinary numbers in its first places, where the script says so."""
+    """The output with special values in its first elements, if the script says so."""
     told = kernel.script.get("special")
     if not told:
         return right
@@ -228,7 +228,7 @@ def _special(right: list[float], kernel: _Loaded) -> list[float]:
 
 
 def _spoilt(right: list[float], before: list[float], kernel: _Loaded) -> list[float]:
-    """The output as this kernel writes it, over what was there."""
+    """The output as this kernel writes it, over the old content."""
     half = len(right) // 2
     match kernel.script.get("wrong"):
         case "value":

@@ -38,7 +38,7 @@ class HostDevice(TorchDevice):
         return Conditions()
 
     def synchronize(self) -> None:
-        """Calls are over when they return."""
+        """Nothing to wait for: calls have ended when they return."""
 
     def stream(self) -> Any:
         """None."""

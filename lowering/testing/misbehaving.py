@@ -1,4 +1,4 @@
-"""Tasks that misbehave in every way a compiler or a device runner has been seen to; run in children only."""
+"""Tasks that misbehave in every way that was seen in a compiler or a device runner; run in children only."""
 
 import contextlib
 import ctypes
@@ -23,7 +23,7 @@ Values = dict[str, Any]
 
 
 def echo(payload: Values) -> Values:
-    """Well behaved: answers what it was given, and who answered."""
+    """Well behaved: returns its payload, and its process id."""
     sys.stdout.write(str(payload.get("print", "")) + "\n")
     names = {"trace": "WARPWRIGHT_TRACE", "traceparent": "TRACEPARENT", "marker": "WARPWRIGHT_CHILD_ID"}
     told = {key: os.environ.get(name, "") for key, name in names.items()}
@@ -40,7 +40,7 @@ def hang(payload: Values) -> Values:
 
 
 def late(payload: Values) -> Values:
-    """Says what it does and how long that takes, and takes as long as it is told; then goes on without saying anything."""
+    """Announces a step and its time limit, takes as long as it is told, and then continues without another message."""
     with within(float(payload["within"]), str(payload["what"])):
         time.sleep(float(payload["seconds"]))
     time.sleep(float(payload.get("afterwards", 0.0)))
@@ -74,7 +74,7 @@ def leave(payload: Values) -> Values:
 
 
 def allocate(payload: Values) -> Values:
-    """Takes memory, page by page, until somebody stops it; in a grandchild when ``fork`` is set."""
+    """Allocates memory, page by page, until it is stopped; in a grandchild if ``fork`` is set."""
     if payload.get("fork"):
         subprocess.run([sys.executable, "-c", _ALLOCATE], check=False)
         return {}
@@ -98,7 +98,7 @@ def orphan(payload: Values) -> Values:
 
 
 def orphan_then_hang(payload: Values) -> Values:
-    """As a compile step whose grandchild outlives it: starts a sleeper, writes a temporary file, then hangs."""
+    """Like a compile step whose grandchild outlives it: starts a sleeper, writes a temporary file, then hangs."""
     with tempfile.NamedTemporaryFile(delete=False) as file:
         file.write(b"left behind")
     emit({"sleeper": _sleeper(), "file": file.name})
@@ -150,7 +150,7 @@ def refuse(payload: Values) -> Values:
 
 
 def fail(payload: Values) -> Values:
-    """Raises an error that nobody expected; or answers something that JSON cannot hold."""
+    """Raises an unexpected error, or returns something that JSON cannot represent."""
     if payload.get("nan"):
         return {"time": float("nan")}
     raise RuntimeError("an internal check failed: x > 0")
@@ -163,7 +163,7 @@ def burn(payload: Values) -> Values:
 
 
 def scratch(payload: Values) -> Values:
-    """Says where its temporary files go, and leaves one there."""
+    """Returns where its temporary files go, and leaves one there."""
     folder = tempfile.mkdtemp()
     with open(os.path.join(folder, "left"), "w") as file:
         file.write("x")
@@ -171,20 +171,20 @@ def scratch(payload: Values) -> Values:
 
 
 def build_with(payload: Values) -> Values:
-    """The real build step with the compiler that is named, without TileLang in front of it."""
+    """The real build step with the given compiler, without TileLang before it."""
     tools = CudaToolchain(Path(payload["nvcc"]), (Path(payload["output"]) / "a" / "b" / "include",), None)
     built = build("// source", "sm_90a", tools, Path(payload["output"]))
     return {"binary": str(built.binary), "failure": built.failure.kind if built.failure else None}
 
 
 def steps(payload: Values) -> Values:
-    """Emits one event a step."""
+    """Emits one event per step."""
     for step in range(int(payload["count"])):
         emit({"step": step})
     return {"count": payload["count"]}
 
 
 def print_late(payload: Values) -> Values:
-    """Answers at once, and prints from a thread when the answer is out."""
+    """Answers at once, and prints from a thread after the answer was sent."""
     threading.Timer(0.2, os.write, (1, b"late\n")).start()
     return {}

@@ -1,4 +1,4 @@
-"""A stand-in nvcc (and bisheng) that behaves as told, for tests of everything around a compiler; it checks its command line.
+"""A stand-in nvcc (and bisheng) with a given behaviour, for tests of everything around a compiler; it checks its command line.
 
 ``write(folder, behaviour)`` makes an executable; point ``WARPWRIGHT_NVCC`` (or the task's ``nvcc`` key) at it.
 """
@@ -48,13 +48,13 @@ BISHENG_LOGS: Mapping[str, str] = {
     "ub": "kernel.asc:31:5: error: ub overflow, requires 2228224 bits while 2031616 bits available\n",
     "host_error": "kernel.asc:12:3: error: use of undeclared identifier 'nonsense'\n",
 }
-"""Forms from public reports of Ascend kernels; no such compiler was at hand."""
+"""Forms from public reports of Ascend kernels; no such compiler was available."""
 
 REQUIRED: Mapping[str, list[str]] = {
     "nvcc": ["--shared", "-gencode", "-Xptxas", "-v", "-lcuda", "-o", "kernel.cu"],
     "bisheng": ["-O2", "-fPIC", "-std=c++20", "--npu-arch=dav-3510", "--shared", "-o", "kernel.asc"],
 }
-"""What must stand on each command line; the last one is the source file."""
+"""Required parts of each command line; the last one is the source file."""
 
 _SCRIPT = """#!{python}
 import json, os, signal, subprocess, sys, time
@@ -109,7 +109,7 @@ def write(
 ) -> Path:
     """Writes the executable ``folder/nvcc`` (or ``bisheng``); ``log`` names one of the logs, errors among them fail the run.
 
-    ``cured_by`` is a text that, when it stands in the source, makes the run a clean one.
+    ``cured_by`` is a text that makes the run succeed if the source contains it.
     """
     text = (ASSEMBLER_LOGS if name == "nvcc" else BISHENG_LOGS)[log]
     code = 1 if "fatal" in text or "error" in text else 0
@@ -133,7 +133,7 @@ def write(
 
 
 def shared_object(padding: int = 256) -> bytes:
-    """The smallest bytes that pass for a whole ELF shared object of this machine."""
+    """The smallest bytes that pass as a complete ELF shared object of this machine."""
     header = bytearray(64)
     header[:6] = b"\x7fELF\x02\x01"
     header[16:18] = (3).to_bytes(2, "little")

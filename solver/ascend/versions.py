@@ -67,6 +67,6 @@ def override_warnings(graph: KernelGraph, explicit: tuple[str, ...]) -> tuple[st
             )
         elif pin.versions is not None and pin.versions > 1 and not graph.buffer(pin.buffer).owners:
             found.append(
-                f"{pin.buffer}: {pin.versions} versions were asked for, but no loop may keep versions of it; it keeps 1"
+                f"{pin.buffer}: {pin.versions} versions were requested, but no loop may keep versions of it; it keeps 1"
             )
     return tuple(dict.fromkeys(found))

@@ -68,7 +68,7 @@ def test_one_retry_and_no_more(compiler: Callable[..., Compiler]) -> None:
     assert built.failure is not None
     assert built.failure.kind is Outcome.COMPILE_FAILED
     assert "register_allocation_failed" in built.failure.details
-    assert "once more with 248 registers a thread" in built.failure.message
+    assert "second attempt with 248 registers per thread" in built.failure.message
     assert isinstance(retry, Retry)
 
 

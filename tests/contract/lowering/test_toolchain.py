@@ -149,7 +149,7 @@ def test_what_bisheng_refuses_is_typed(
 
 @pytest.mark.parametrize(
     ("data", "word"),
-    [(b"", "no ELF"), (b"MZ" + b"\0" * 100, "no ELF"), (stand_in.shared_object()[:-1], "cut short")],
+    [(b"", "not an ELF"), (b"MZ" + b"\0" * 100, "not an ELF"), (stand_in.shared_object()[:-1], "truncated")],
 )
 def test_damage_of_an_artifact_is_named(data: bytes, word: str) -> None:
     assert word in artifact_damage(data)

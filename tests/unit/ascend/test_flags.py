@@ -47,7 +47,7 @@ def test_a_leftover_after_the_last_iteration_is_found() -> None:
     lines = [
         line for line in PRIMED.splitlines() if "PIPE_MTE2, static_cast<event_t>(1)" not in line or "notify" in line
     ]
-    assert flag_faults("\n".join(lines)) == ("PIPE_M to PIPE_MTE2, flag 1: 1 set and never waited for",)
+    assert flag_faults("\n".join(lines)) == ("PIPE_M to PIPE_MTE2, flag 1: 1 set but never waited for",)
 
 
 @pytest.mark.parametrize("line", ["while (x) {", "for (int32_t k = 0; k < n; ++k) {"])

@@ -170,7 +170,7 @@ def test_dropped_counts_and_overridden_claims_warn_once() -> None:
     graph = replace(gemm_graph(gemm_call()), pins=pins)
     first, second = override_warnings(graph, ("A",))
     assert first.startswith("A: the count 1 overrides")
-    assert second.startswith("C: 2 versions were asked for, but no loop may keep versions of it")
+    assert second.startswith("C: 2 versions were requested, but no loop may keep versions of it")
     assert override_warnings(graph, ()) == (second,)
 
 

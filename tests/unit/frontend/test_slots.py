@@ -63,7 +63,7 @@ def test_the_members_of_a_list_are_checked_too() -> None:
     sequence = graph["nodes"][first(graph, "tirx.SeqStmt")]["data"]["seq"]
     graph["nodes"][sequence]["data"][0] = len(graph["nodes"])
     graph["nodes"].append({"type": "None"})
-    with pytest.raises(DocumentError, match=r"SeqStmt\.seq is no list of statements"):
+    with pytest.raises(DocumentError, match=r"SeqStmt\.seq is not a list of statements"):
         precheck(json.dumps(graph))
 
 
