@@ -106,6 +106,9 @@ def _build_once(
         progress.seconds[step] = time.monotonic() - started
     except StepFailed as error:
         progress.seconds[step] = time.monotonic() - started
+        if error.outcome is Outcome.TIMED_OUT and patience(request.budget.compile_seconds).is_over:
+            # The job's time ended, not the step's own: nothing was learnt of the candidate.
+            return progress.onto(plan.ended(Outcome.SKIPPED, error.failure))
         ended = plan.ended(error.outcome, error.failure)
         return progress.onto(ended, Built(error.report, (), {}) if error.report else None)
     except Outage:

@@ -1,21 +1,58 @@
-"""The building phase of a tuning: plans become candidates with an outcome, several at a time, in their order."""
+"""The building phase of a tuning: plans become candidates with an outcome, several at a time, in their order.
+
+It ends in time for what was built to be measured. The first few plans are built in any case: without a reference nothing can be
+checked, without the compiler's default and our best nothing is answered.
+"""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from warpwright.solver.domain import Candidate
+from warpwright.solver.domain import Candidate, Outcome
 from warpwright.tuning.build import BuildPlan, build, skipped
 from warpwright.tuning.events import StepStarted
+from warpwright.tuning.measure.session_time import ESSENTIAL
 from warpwright.tuning.result import Step
 from warpwright.tuning.run import Run
+from warpwright.tuning.toolchain import Patience, Stop
 from warpwright.tuning.verify_baselines import judged
 
 __all__ = ["Known", "build_all", "nothing_known"]
 
 Known = Callable[[str], Candidate | None]
 """Gives a candidate that need not be built again, by id."""
+
+LOOK_SECONDS = 0.2
+"""How often the time is looked at while builds run."""
+
+
+@dataclass(slots=True)
+class _Builds:
+    """Builds that run. Those that are not essential are ended when building is over."""
+
+    run: Run
+    pool: ThreadPoolExecutor
+    rest: Stop = field(default_factory=Stop)
+    running: dict[Future[Candidate], BuildPlan] = field(default_factory=dict)
+
+    def begin(self, plan: BuildPlan, *, essential: bool) -> None:
+        stop = self.run.stop if essential else self.rest
+
+        def patience(seconds: float) -> Patience:
+            return Patience(seconds, self.run.deadline, stop)
+
+        self.run.emit(StepStarted(plan.id, Step.COMPILE))
+        # With this thread's context, so that logs and children of the step carry the job's trace.
+        future = self.pool.submit(copy_context().run, build, self.run.request, plan, self.run.toolchain, patience)
+        self.running[future] = plan
+
+    def ended(self) -> list[tuple[BuildPlan, Candidate]]:
+        """Builds that have ended by now; waits a moment for one."""
+        done, _ = wait(self.running, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED)
+        if self.run.building_is_over():
+            self.rest.raise_flag(self.run.stop.reason or "budget")
+        return sorted(((self.running.pop(future), future.result()) for future in done), key=lambda pair: pair[0].id)
 
 
 def nothing_known(candidate: str) -> Candidate | None:
@@ -25,32 +62,38 @@ def nothing_known(candidate: str) -> Candidate | None:
 
 def build_all(run: Run, plans: Sequence[BuildPlan], known: Known, parallel: int) -> None:
     """Build plans, ``parallel`` at a time, except those whose end is known; every one has ended when this returns."""
+
+    def ended(plan: BuildPlan, record: Candidate) -> None:
+        run.ended(judged(record, plan.kernel, run.request.profile, run.toolchain))
+
+    essential = {plan.id for plan in plans[:ESSENTIAL]}
     waiting: list[BuildPlan] = []
-    kernels = {plan.id: plan.kernel for plan in plans}
-
-    def ended(record: Candidate) -> None:
-        run.ended(judged(record, kernels[record.id], run.request.profile, run.toolchain))
-
+    unbuilt: list[BuildPlan] = []
     for plan in plans:
         record = known(plan.id)
         if record is None:
             waiting.append(plan)
         else:
             asked = plan.candidate
-            ended(replace(record, variant=asked.variant, params=asked.params, forecast_ns=asked.forecast_ns))
+            ended(plan, replace(record, variant=asked.variant, params=asked.params, forecast_ns=asked.forecast_ns))
     with ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="build") as pool:
-        running: set[Future[Candidate]] = set()
-        while waiting or running:
-            while waiting and len(running) < parallel and not run.building_is_over():
+        builds = _Builds(run, pool)
+        while waiting or builds.running:
+            while waiting and len(builds.running) < parallel and _may_begin(run, waiting[0], essential):
                 plan = waiting.pop(0)
-                run.emit(StepStarted(plan.id, Step.COMPILE))
-                # With this thread's context, so that logs and children of the step carry the job's trace.
-                running.add(pool.submit(copy_context().run, build, run.request, plan, run.toolchain, run.patience))
-            if not running:
+                builds.begin(plan, essential=plan.id in essential)
+            if not builds.running:
                 break
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in sorted(done, key=lambda f: f.result().id):
-                ended(future.result())
-    run.cut = run.cut or bool(waiting)
-    for plan in waiting:
+            for plan, record in builds.ended():
+                if record.outcome is Outcome.SKIPPED:
+                    unbuilt.append(plan)
+                else:
+                    ended(plan, record)
+    unbuilt += waiting
+    run.cut = run.cut or bool(unbuilt)
+    for plan in unbuilt:
         run.ended(skipped(plan, run.stop.reason or "budget"))
+
+
+def _may_begin(run: Run, plan: BuildPlan, essential: set[str]) -> bool:
+    return not run.over() if plan.id in essential else not run.building_is_over()

@@ -1,8 +1,8 @@
-"""The measuring phase of a tuning: who takes part in the session, and what it makes of each candidate."""
+"""The measuring phase of a tuning: who takes part in the session, in what order, and what it makes of each candidate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 
 from warpwright.solver.domain import Candidate, CandidateKind, Failure, Outcome
 from warpwright.tuning.events import Phase, PhaseEntered, StepStarted
@@ -12,8 +12,21 @@ from warpwright.tuning.roofline_floor import floor_ns
 from warpwright.tuning.run import Run
 from warpwright.tuning.size_checks import SizeChecks
 from warpwright.tuning.toolchain import Contestant, KernelRead, Measurement, StepFailed
+from warpwright.tuning.verify_baselines import refused_by_our_rules
 
-__all__ = ["confirm", "measure_built", "with_measurement"]
+__all__ = ["confirm", "in_order", "measure_built", "with_measurement"]
+
+ENVIRONMENT = frozenset(
+    {
+        Outcome.CANCELLED,
+        Outcome.SKIPPED,
+        Outcome.CONTENDED,
+        Outcome.DEVICE_LOST,
+        Outcome.INFRASTRUCTURE,
+        Outcome.NOT_APPLICABLE,
+    }
+)
+"""Endings of a measurement that say nothing of the candidate: it stays as far as it had come, and the reason stands beside it."""
 
 
 def measure_built(run: Run, kernels: Mapping[int, KernelRead]) -> None:
@@ -23,7 +36,7 @@ def measure_built(run: Run, kernels: Mapping[int, KernelRead]) -> None:
         return
     run.emit(PhaseEntered(Phase.MEASURING))
     floors = {number: floor_ns(kernel.graph, run.request.profile) for number, kernel in kernels.items()}
-    candidates = [Contestant(candidate, floors.get(candidate.variant, 0.0)) for candidate in built]
+    candidates = [Contestant(candidate, floors.get(candidate.variant, 0.0)) for candidate in in_order(built)]
     irs = [variant.ir for variant in run.request.variants]
     patience = run.patience(run.request.budget.measure_seconds * len(candidates))
     try:
@@ -33,7 +46,26 @@ def measure_built(run: Run, kernels: Mapping[int, KernelRead]) -> None:
         if error.outcome not in (Outcome.TIMED_OUT, Outcome.SKIPPED):
             raise
         # The deadline or a stop ended the session: what it measured counts, the rest stays compiled.
-        run.cut = True
+        run.missed = error.failure.code
+
+
+def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The order of a session, in which a short one still has an answer.
+
+    The reference, without which nothing can be checked; the compiler's default; ours by forecast; the compiler's other
+    choices; and at the end whatever may hang, so that it costs nobody else the time.
+    """
+    places = {CandidateKind.UNSPECIALIZED: 0, CandidateKind.DEFAULT: 1, CandidateKind.SCHEDULED: 2}
+    reference = next((c.id for c in candidates if c.kind is CandidateKind.UNSPECIALIZED), None)
+
+    def place(candidate: Candidate) -> tuple[bool, int, float]:
+        kind = places.get(candidate.kind, 3)
+        if kind == 0 and candidate.id != reference:
+            kind = 3
+        forecast = candidate.forecast_ns if candidate.forecast_ns is not None else inf
+        return refused_by_our_rules(candidate) and candidate.id != reference, kind, forecast
+
+    return sorted(candidates, key=place)
 
 
 def _to_measure(records: Sequence[Candidate]) -> list[Candidate]:
@@ -59,15 +91,22 @@ def confirm(run: Run, checks: SizeChecks) -> None:
 
 
 def with_measurement(record: Candidate, outcome: Measurement | StepFailed) -> Candidate:
-    """The record with the result of measuring: a time, or the reason why there is none."""
+    """The record with the result of measuring: a time, or the reason why there is none.
+
+    What the environment did to the measurement never takes a candidate's outcome away: it stays compiled, or measured as before.
+    """
     if isinstance(outcome, StepFailed):
-        return replace(
-            record, outcome=outcome.outcome, failure=outcome.failure, measured_ns=None, measurement=outcome.report
-        )
+        if outcome.outcome not in ENVIRONMENT:
+            return replace(
+                record, outcome=outcome.outcome, failure=outcome.failure, measured_ns=None, measurement=outcome.report
+            )
+        if record.outcome is Outcome.MEASURED:
+            return record
+        return replace(record, failure=outcome.failure, measurement=outcome.report)
     if not (isfinite(outcome.nanoseconds) and outcome.nanoseconds > 0):
-        # NaN is not ordered: sorted among times it could come first.
+        # NaN compares with nothing: sorted among times it could come first.
         failure = Failure("time-not-finite", f"the measured time was {outcome.nanoseconds} ns")
-        return replace(record, outcome=Outcome.INFRASTRUCTURE, failure=failure, measurement=outcome.record)
+        return replace(record, outcome=Outcome.COMPILED, failure=failure, measured_ns=None, measurement=outcome.record)
     return replace(
         record, outcome=Outcome.MEASURED, measured_ns=outcome.nanoseconds, measurement=outcome.record, failure=None
     )

@@ -6,6 +6,8 @@ of the whole tuning (no variant readable) ends it without an answer.
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from math import inf
 
 from warpwright.solver.domain import (
     Candidate,
@@ -20,6 +22,7 @@ from warpwright.tuning.building import Known, build_all, nothing_known
 from warpwright.tuning.events import Event, Phase, PhaseEntered, Proposed, VariantRead
 from warpwright.tuning.measuring import confirm, measure_built
 from warpwright.tuning.outage import Outage
+from warpwright.tuning.partial_reasons import words_of
 from warpwright.tuning.planning import baselines, next_yardstick, plans_of
 from warpwright.tuning.ranking import best_of, note_of
 from warpwright.tuning.request import TuneRequest
@@ -31,8 +34,6 @@ from warpwright.tuning.toolchain import KernelRead, StepFailed, Stop, Toolchain
 __all__ = ["tune"]
 
 _READ_SECONDS = 60.0
-MEASURE_SHARE = 0.35
-"""Share of the wall time that building leaves to measuring if a device is available: a binary without a time is no answer."""
 
 
 def tune(
@@ -61,50 +62,67 @@ def tune(
     """
     deadline = time.monotonic() + request.budget.wall_seconds
     measures = request.measure and toolchain.measures(request.profile)
-    run = Run(
-        request=request,
-        toolchain=toolchain,
-        emit=events,
-        stop=stop or Stop(),
-        deadline=deadline,
-        build_until=deadline - (MEASURE_SHARE * request.budget.wall_seconds if measures else 0.0),
-        records={},
+    announced = toolchain.announced(request.profile, deadline) if measures else nullcontext(_never)
+    with announced as latest_start:
+        run = Run(request, toolchain, events, stop or Stop(), deadline, measures, latest_start)
+        run.emit(PhaseEntered(Phase.SOLVING))
+        kernels, variants, not_applicable = _read(run)
+        proposals = Proposals(ended="stopped") if run.over() else _propose(run, kernels)
+        if kernels or not_applicable:
+            _build(run, kernels, proposals, 0 if not_applicable else min(kernels), known or nothing_known, parallel)
+    # Asked again: a worker with the device may have started while the candidates were built.
+    measures = measures or (request.measure and toolchain.measures(request.profile))
+    if measures:
+        measure_built(run, kernels)
+        confirm(run, SizeChecks(request, toolchain, run.patience, parallel))
+    missed = run.why_unmeasured() if measures else ""
+    records = tuple(run.records.values())
+    best = best_of(records)
+    return TuneResult(
+        ending=_ending(run, kernels, proposals, not_applicable),
+        best=best.id if best else None,
+        candidates=records,
+        variants=variants,
+        rejected=proposals.rejected,
+        partial=run.stop.is_raised() or run.cut or bool(missed),
+        stopped_by=run.stop.reason or missed or ("budget" if run.cut else ""),
+        note=_note(run, best, missed),
+        failure=None if kernels else not_applicable,
     )
-    run.emit(PhaseEntered(Phase.SOLVING))
-    kernels, variants, not_applicable = _read(run)
-    proposals = Proposals(ended="stopped") if run.over() else _propose(run, kernels)
-    tried = {0 if not_applicable else min(kernels)}
-    plans = plans_of(request, toolchain, kernels, proposals, min(tried))
+
+
+def _never() -> float:
+    """When measuring has to begin where nothing is measured."""
+    return inf
+
+
+def _build(
+    run: Run,
+    kernels: Mapping[int, KernelRead],
+    proposals: Proposals,
+    first: int,
+    known: Known,
+    parallel: int,
+) -> None:
+    """Build the compiler's own choices for the variant ``first`` and what was proposed; other variants' choices if these fit
+    nowhere.
+    """
+    tried = {first}
+    plans = plans_of(run.request, run.toolchain, kernels, proposals, first)
     run.total = len(plans)
     run.emit(Proposed(total=len(plans), rejected=len(proposals.rejected)))
     run.emit(PhaseEntered(Phase.BUILDING))
-    build_all(run, plans, known or nothing_known, parallel)
+    build_all(run, plans, known, parallel)
     while (
         not run.building_is_over()
         and (variant := next_yardstick(tuple(run.records.values()), kernels, tried)) is not None
     ):
         tried.add(variant)
-        more = [plan for plan in baselines(request, toolchain, kernels, variant) if plan.id not in run.records]
+        choices = baselines(run.request, run.toolchain, kernels, variant)
+        more = [plan for plan in choices if plan.id not in run.records]
         run.total += len(more)
         run.emit(Proposed(total=run.total, rejected=len(proposals.rejected)))
-        build_all(run, more, known or nothing_known, parallel)
-    # Asked again: a worker with the device may have started while the candidates were built.
-    if measures or (request.measure and toolchain.measures(request.profile)):
-        measure_built(run, kernels)
-        confirm(run, SizeChecks(request, toolchain, run.patience, parallel))
-    records = tuple(run.records.values())
-    best = best_of(records)
-    return TuneResult(
-        ending=_ending(kernels, proposals),
-        best=best.id if best else None,
-        candidates=records,
-        variants=variants,
-        rejected=proposals.rejected,
-        partial=run.stop.is_raised() or run.cut,
-        stopped_by=run.stop.reason or ("budget" if run.cut else ""),
-        note=_note(run, best),
-        failure=None if kernels else not_applicable,
-    )
+        build_all(run, more, known, parallel)
 
 
 def _read(run: Run) -> tuple[dict[int, KernelRead], tuple[VariantReport, ...], Failure | None]:
@@ -119,6 +137,11 @@ def _read(run: Run) -> tuple[dict[int, KernelRead], tuple[VariantReport, ...], F
             kernel = run.toolchain.read(variant.ir, run.request.profile, run.patience(_READ_SECONDS))
         except Outage:
             raise
+        except StepFailed as error:
+            # Out of time is an honest "unknown"; what is nobody's budget is for the caller to retry.
+            if error.outcome not in (Outcome.TIMED_OUT, Outcome.SKIPPED) or not run.over():
+                raise
+            break
         except WarpwrightError as error:
             failure = Failure(error.code, error.message, error.place)
             first_refusal = first_refusal or error
@@ -147,9 +170,11 @@ def _propose(run: Run, kernels: Mapping[int, KernelRead]) -> Proposals:
         return Proposals(ended=error.failure.message)
 
 
-def _note(run: Run, best: Candidate | None) -> str:
-    """What the answer is based on; says so if a measured one should have been checked at other sizes and was not."""
+def _note(run: Run, best: Candidate | None, missed: str) -> str:
+    """What the answer is based on; says so if something was to be measured, or checked at other sizes, and was not."""
     note = note_of(best)
+    if missed and best is not None and best.outcome is Outcome.COMPILED:
+        return f"{note}: {words_of(missed)}"
     if best is None or best.measured_ns is None or best.kind is CandidateKind.UNSPECIALIZED:
         return note
     if not run.request.variants[best.variant].sizes or any(e["outcome"] == RIGHT for e in size_entries(best)):
@@ -157,9 +182,11 @@ def _note(run: Run, best: Candidate | None) -> str:
     return f"{note}, not checked at another size"
 
 
-def _ending(kernels: Mapping[int, KernelRead], proposals: Proposals) -> Ending:
+def _ending(
+    run: Run, kernels: Mapping[int, KernelRead], proposals: Proposals, not_applicable: Failure | None
+) -> Ending:
     if not kernels:
-        return Ending.NOT_APPLICABLE
-    if proposals.candidates:
+        return Ending.NOT_APPLICABLE if not_applicable else Ending.UNKNOWN
+    if proposals.candidates or not run.request.budget.candidates:
         return Ending.TUNED
-    return Ending.UNKNOWN if proposals.unknown else Ending.INFEASIBLE
+    return Ending.INFEASIBLE if proposals.infeasible else Ending.UNKNOWN

@@ -11,6 +11,10 @@ from warpwright.tuning.toolchain import KernelRead, Toolchain
 __all__ = ["baselines", "next_yardstick", "plans_of"]
 
 
+FIRST = (CandidateKind.UNSPECIALIZED, CandidateKind.DEFAULT)
+"""Without the reference nothing can be checked, without the compiler's default nothing compared."""
+
+
 def plans_of(
     request: TuneRequest,
     toolchain: Toolchain,
@@ -18,11 +22,13 @@ def plans_of(
     proposals: Proposals,
     baseline_variant: int,
 ) -> tuple[BuildPlan, ...]:
-    """Baselines of the user's default first (they are the yardstick), then proposals, best forecast first."""
-    plans = {plan.id: plan for plan in baselines(request, toolchain, kernels, baseline_variant)}
-    for candidate in proposals.candidates:
-        plans.setdefault(candidate.id, BuildPlan(candidate, kernels[candidate.variant]))
-    return tuple(plans.values())
+    """In the order of their worth: what all others are checked against, the compiler's default for the user's variant, the
+    proposals by forecast, and the compiler's other choices.
+    """
+    yardsticks = baselines(request, toolchain, kernels, baseline_variant)
+    first = [plan for kind in FIRST for plan in yardsticks if plan.candidate.kind is kind]
+    proposed = [BuildPlan(candidate, kernels[candidate.variant]) for candidate in proposals.candidates]
+    return tuple({plan.id: plan for plan in [*first, *proposed, *yardsticks]}.values())
 
 
 def baselines(

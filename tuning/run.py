@@ -2,30 +2,41 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from warpwright.solver.domain import Candidate
+from warpwright.lowering.measure.protocol import GPU_1
+from warpwright.solver.domain import Candidate, Outcome
 from warpwright.tuning.events import CandidateEnded, Event
+from warpwright.tuning.measure.session_time import planned_seconds
+from warpwright.tuning.partial_reasons import UNMEASURED
 from warpwright.tuning.request import TuneRequest
 from warpwright.tuning.toolchain import Patience, Stop, Toolchain
 
 __all__ = ["Run"]
 
+MEASURE_SHARE = 0.5
+"""Of the wall time, at most so much is kept for measuring: a session over nothing is of no use either."""
+
 
 @dataclass(slots=True)
 class Run:
-    """State of one tuning: its inputs, and what has ended so far."""
+    """State of one tuning."""
 
     request: TuneRequest
     toolchain: Toolchain
     emit: Callable[[Event], None]
     stop: Stop
     deadline: float
-    build_until: float
-    records: dict[str, Candidate]
+    measures: bool
+    """Whether a device was there when the tuning began."""
+    latest_start: Callable[[], float]
+    """When measuring has to begin so that all who want the device end in time, on the monotonic clock."""
+    records: dict[str, Candidate] = field(default_factory=dict)
     total: int = 0
     cut: bool = False
     """Candidates were left unbuilt so that the built ones can be measured."""
+    missed: str = ""
+    """Why a whole session came to nothing."""
 
     def patience(self, seconds: float) -> Patience:
         """How long a step may last that has so many seconds of its own."""
@@ -38,10 +49,30 @@ class Run:
         return self.stop.is_raised()
 
     def building_is_over(self) -> bool:
-        """Whether the remaining time is reserved for measuring what was built."""
-        return self.over() or time.monotonic() >= self.build_until
+        """Whether the rest of the time is kept for measuring what was built."""
+        return self.over() or time.monotonic() >= self._build_until()
 
     def ended(self, record: Candidate) -> None:
         """Keep a candidate's end, and tell it."""
         self.records[record.id] = record
         self.emit(CandidateEnded(record, done=len(self.records), total=self.total))
+
+    def unmeasured(self) -> tuple[Candidate, ...]:
+        """What was to be measured and was not."""
+        return tuple(record for record in self.records.values() if record.outcome is Outcome.COMPILED)
+
+    def why_unmeasured(self) -> str:
+        """One of ``partial_reasons.UNMEASURED``, or another code that a session gave; empty where nothing is missing."""
+        waiting = self.unmeasured()
+        if not waiting:
+            return ""
+        codes = [record.failure.code for record in waiting if record.failure is not None]
+        codes += [self.missed] if self.missed else []
+        return next((code for code in UNMEASURED if code in codes), codes[0] if codes else "budget")
+
+    def _build_until(self) -> float:
+        if not self.measures:
+            return self.deadline
+        share = MEASURE_SHARE * self.request.budget.wall_seconds
+        own = self.deadline - min(share, planned_seconds(GPU_1, self.total))
+        return min(own, self.latest_start())

@@ -4,7 +4,8 @@ Only the verifier and the simulator run in this process; both are plain Python w
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -178,6 +179,10 @@ class ChildToolchain:
         task = "compile.cuda" if cuda else "compile.ascend"
         value, files = self._run_with_files(task, payload, patience)
         return _built(value, files, "cuda_source" if cuda else "ascend_source")
+
+    def announced(self, profile: HardwareProfile, deadline: float) -> AbstractContextManager[Callable[[], float]]:
+        """In the queue of this machine's device."""
+        return self._devices.announced(profile, deadline)
 
     def measures(self, profile: HardwareProfile) -> bool:
         """Whether this machine has a device of this profile."""

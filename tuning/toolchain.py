@@ -7,7 +7,8 @@ behind. Failures are a :class:`StepFailed` that says who caused them, never a ba
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -83,6 +84,11 @@ class Patience:
     def left(self) -> float:
         """Seconds that remain for the step, never negative."""
         return max(0.0, min(self.seconds, self.deadline - time.monotonic()))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the job's own time has ended."""
+        return time.monotonic() >= self.deadline
 
 
 class StepFailed(Exception):
@@ -228,6 +234,14 @@ class Toolchain(Protocol):
         build_options: Sequence[BuildOption] = (),
     ) -> Built:
         """Build a kernel; baselines come with plain IR and without a schedule."""
+        ...
+
+    def announced(self, profile: HardwareProfile, deadline: float) -> AbstractContextManager[Callable[[], float]]:
+        """While it is entered, others know that this job wants a device of the profile and must end by ``deadline``.
+
+        What it gives says when measuring has to begin so that this job and those behind it end in time; both are on the
+        monotonic clock. Infinity where nobody else can want the device, or nobody knows.
+        """
         ...
 
     def measures(self, profile: HardwareProfile) -> bool:

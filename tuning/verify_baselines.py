@@ -1,5 +1,6 @@
 """The verifier's verdict on the compiler's own choice: if it refuses a kernel that runs, a rule is too strict."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 from warpwright.solver.device.limits import WARP_THREADS
@@ -7,7 +8,7 @@ from warpwright.solver.domain import Candidate, CandidateKind, HardwareProfile, 
 from warpwright.solver.forecast import chosen_schedule
 from warpwright.tuning.toolchain import KernelRead, Toolchain
 
-__all__ = ["VERDICT", "judged"]
+__all__ = ["VERDICT", "judged", "refused_by_our_rules"]
 
 VERDICT = "verifier"
 """Key in a baseline's report. ``threads`` are those of the schedule that we hold for the compiler's; where the binary has
@@ -35,3 +36,9 @@ def judged(record: Candidate, kernel: KernelRead | None, profile: HardwareProfil
         "violations": [asdict(each) for each in violations],
     }
     return replace(record, report={**record.report, VERDICT: verdict})
+
+
+def refused_by_our_rules(record: Candidate) -> bool:
+    """Whether the verifier found a compiler's own choice illegal: it may hang a device."""
+    verdict = record.report.get(VERDICT)
+    return isinstance(verdict, Mapping) and bool(verdict.get("violations"))

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from starlette.staticfiles import StaticFiles
 
 from warpwright.service.candidates.sentences import proof_line, registers_of, structure_words
+from warpwright.tuning.partial_reasons import words_of
 
 __all__ = ["is_fragment", "page", "render", "static_files"]
 
@@ -87,6 +88,7 @@ def _environment() -> Environment:
         "lasted": _lasted,
         "pairs": _pairs,
         "structure": structure_words,
+        "reason": words_of,
         "registers": registers_of,
         "proof": proof_line,
         "pretty": _pretty,

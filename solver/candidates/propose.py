@@ -141,6 +141,7 @@ def propose_family(
     rejected = [_too_large(spaces[index], structure, profile, index) for index, structure in beyond]
     undecided: list[UndecidedStructure] = []
     found: dict[str, Candidate] = {}
+    refuted: set[int] = set()
     overlapped = 0
     for variant, structure in chain(_questions(len(spaces), ranked, count), _unanswered(len(spaces), found)):
         if len(found) >= count:
@@ -154,6 +155,7 @@ def propose_family(
         verdict = _solve(graph, profile, structure, pins or Pins(), engine, budget)
         if isinstance(verdict, Infeasible):
             rejected.append(RejectedStructure(variant, described, verdict.conflicts))
+            refuted |= {variant} if structure is None else set()  # left to the solver: no structure at all is legal
         elif isinstance(verdict, Unknown):
             undecided.append(UndecidedStructure(variant, described, verdict.reason))
         elif verdict is not None:
@@ -170,7 +172,8 @@ def propose_family(
             )
             if found.setdefault(candidate.id, candidate) is candidate and progress is not None:
                 progress(Proposals(_ordered(found.values())))
-    return Proposals(_ordered(found.values()), tuple(rejected), tuple(undecided))
+    infeasible = not found and refuted == set(range(len(variants)))
+    return Proposals(_ordered(found.values()), tuple(rejected), tuple(undecided), infeasible=infeasible)
 
 
 def _ordered(found: Iterable[Candidate]) -> tuple[Candidate, ...]:

@@ -136,7 +136,7 @@ class UndecidedStructure:
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """The findings of a search. Nothing proposed and nothing unknown means infeasible, as ``rejected`` says."""
+    """The findings of a search. Nothing proposed means nothing by itself: a search that asked nothing found nothing either."""
 
     candidates: tuple[Candidate, ...] = ()
     """The solver's, best forecast first."""
@@ -144,6 +144,8 @@ class Proposals:
     undecided: tuple[UndecidedStructure, ...] = ()
     ended: str = ""
     """What ended the search early; empty if nothing did."""
+    infeasible: bool = False
+    """Whether every structure of every variant was refuted, by proofs that ``rejected`` holds."""
 
     @property
     def unknown(self) -> str:

@@ -87,7 +87,8 @@ def propose_buffer(payload: dict[str, Any]) -> dict[str, Any]:
         )
         candidates.append(candidate)
         graphs[candidate.id] = dump(planned.graph)
-    proposals = Proposals(tuple(candidates), tuple(rejected), tuple(undecided))
+    infeasible = bool(rejected) and len(rejected) == len(payload["kernels"])
+    proposals = Proposals(tuple(candidates), tuple(rejected), tuple(undecided), infeasible=infeasible)
     return {"proposals": dump(proposals), "graphs": graphs}
 
 

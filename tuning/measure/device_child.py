@@ -114,12 +114,15 @@ class DeviceChild:
             self.facts = {**reply.value["facts"], "conditions": reply.value["conditions"]}
             if reply.value["canary"]:
                 return None
-            return StepOutcome(Outcome.DEVICE_LOST, "the device computes a known sum incorrectly", ("canary",))
+            return StepOutcome(
+                Outcome.DEVICE_LOST, "the device computes a known sum incorrectly", ("device-lost", "canary")
+            )
         outcome = of_reply(reply, "measure")
         assert outcome is not None
         if outcome.kind in (Outcome.NOT_APPLICABLE, Outcome.CANCELLED, Outcome.INFRASTRUCTURE):
             return outcome
-        return StepOutcome(Outcome.DEVICE_LOST, f"the canary failed: {outcome.message}", ("canary", *outcome.details))
+        details = ("device-lost", "canary", *outcome.details)
+        return StepOutcome(Outcome.DEVICE_LOST, f"the canary failed: {outcome.message}", details)
 
     def _ask(self, action: str, jobs: Sequence[Job], limits: Limits) -> Reply:
         """The child's answer; asked again, with a limit, if the child ended by an infrastructure failure (it was killed)."""

@@ -6,8 +6,10 @@ A device is probed once, in a child: opening a driver in this process would bind
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -15,13 +17,16 @@ from typing import Any
 import structlog
 
 from warpwright.lowering.compile import CompiledKernel, from_document
+from warpwright.lowering.measure.protocol import GPU_1
 from warpwright.lowering.measure.result import Measured
 from warpwright.lowering.measure.runner import Job, OtherSize
 from warpwright.solver.domain import Candidate, CandidateKind, Failure, HardwareProfile, Outcome
 from warpwright.tuning import errors, telemetry
 from warpwright.tuning.children import Limits, Refused, Returned, run_task
 from warpwright.tuning.errors import code_of
+from warpwright.tuning.measure.lease import lease_name, queue_of_device
 from warpwright.tuning.measure.session import MeasureReport, measure_all
+from warpwright.tuning.measure.session_time import ESSENTIAL, essential_seconds
 from warpwright.tuning.outage import Outage
 from warpwright.tuning.task_runners.queues import SESSION
 from warpwright.tuning.toolchain import Built, BuiltSize, Contestant, Measurement, Patience, StepFailed
@@ -33,6 +38,8 @@ Outcomes = Iterator[tuple[str, Measurement | StepFailed]]
 log = structlog.get_logger(__name__)
 
 PROBE = Limits(wall_seconds=60.0, memory_bytes=64 << 30)
+LOCAL = frozenset({"cuda", "npu", "simulated", "host"})
+"""Kinds of devices of this machine."""
 DRIVERS = (Path("/dev/nvidiactl"), Path("/dev/davinci_manager"))
 
 
@@ -91,6 +98,13 @@ class Devices:
 
         yield from streamed(session)
 
+    def announced(self, profile: HardwareProfile, deadline: float) -> AbstractContextManager[Callable[[], float]]:
+        """See ``Toolchain.announced``. Devices of other machines have queues of their own, which nobody here sees."""
+        device = self.for_profile(profile)
+        if device is None or device.options.get("kind") not in LOCAL:
+            return nullcontext(_whenever)
+        return _announced(device.options, str(device.facts.get("uuid", "")), deadline)
+
     def _ask(self, number: int, options: dict[str, Any]) -> None:
         reply = run_task("measure.device", {"action": "describe", "device": options}, PROBE)
         if isinstance(reply, Returned):
@@ -99,6 +113,17 @@ class Devices:
         if isinstance(reply, Refused):
             self._answers[number] = None
         log.warning("device-not-usable", device=options, reply=type(reply).__name__)
+
+
+@contextmanager
+def _announced(options: dict[str, Any], uuid: str, deadline: float) -> Iterator[Callable[[], float]]:
+    queue_here = queue_of_device(lease_name(options, uuid if options.get("kind") == "cuda" else ""))
+    with queue_here.place(deadline, essential_seconds(GPU_1, ESSENTIAL), ready=False) as place:
+        yield place.latest_start
+
+
+def _whenever() -> float:
+    return inf
 
 
 def _present() -> list[dict[str, Any]]:
@@ -129,6 +154,7 @@ def jobs_of(candidates: Sequence[Contestant], folder: Path) -> tuple[list[Job], 
             kernel=kernels[c.candidate.id],
             reference=reference,
             floor_ns=c.floor_ns,
+            expected_ns=c.candidate.forecast_ns or 0.0,
             also=tuple(_size(c.candidate.id, number, size, folder) for number, size in enumerate(c.sizes)),
         )
         for c in candidates
@@ -216,12 +242,19 @@ def _outcome(measured: Measured) -> Measurement | StepFailed:
         # Neighbours excuse a time, and a candidate without a reference was not checked: neither is the candidate's fault.
         flag = next((each for each in ("contended", "yardstick", "implausible") if each in measured.flags), "contended")
         outcome = _UNFIT[flag]
-        failure = Failure(code_of(outcome, [flag]), f"timed at {measured.summary.median_ns:.0f} ns, but {flag}")
+        why = flag if flag != "contended" else f"another process was at work on the device{_neighbours(measured)}"
+        failure = Failure(code_of(outcome, [flag]), f"timed at {measured.summary.median_ns:.0f} ns, but {why}")
         return StepFailed(outcome, failure, report=record)
-    kind = measured.outcome.kind
-    outcome = Outcome.COMPILED if kind is Outcome.CANCELLED else kind
+    outcome = measured.outcome.kind
     failure = Failure(code_of(outcome, measured.outcome.details), measured.outcome.message)
     return StepFailed(outcome, failure, report=record)
+
+
+def _neighbours(measured: Measured) -> str:
+    """Who they were, as far as the driver told."""
+    seen = [conditions.foreign for conditions in (measured.before, measured.after) if conditions is not None]
+    names = sorted({name for each in seen for name in each})
+    return f": {', '.join(names)}" if names else ""
 
 
 def _finals(report: MeasureReport, seen: dict[str, Measured]) -> Iterator[tuple[str, Measurement | StepFailed]]:

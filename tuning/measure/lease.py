@@ -13,11 +13,12 @@ import threading
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from warpwright.solver.domain.errors import WarpwrightError
 from warpwright.tuning.measure.device_queue import DeviceQueue
 
-__all__ = ["DeviceBusy", "DeviceLease", "queue_of_device"]
+__all__ = ["DeviceBusy", "DeviceLease", "lease_name", "queue_of_device"]
 
 FOLDER = "WARPWRIGHT_LEASES"
 WAIT_SECONDS = 0.1
@@ -86,6 +87,13 @@ class DeviceLease:
             while not (place.is_first() and _locked(fd)):
                 if time.monotonic() >= until or self._cancel.wait(min(WAIT_SECONDS, self.patience_seconds)):
                     raise DeviceBusy(f"another session measures on {self.device}", place=self.device)
+
+
+def lease_name(options: dict[str, Any], identity: str = "") -> str:
+    """What a device's lease is called: its identity, which ``options`` may hold too, else how it is opened."""
+    return identity or str(
+        options.get("uuid") or f"{options.get('kind')}-{options.get('index', 0)}-{options.get('name', '')}"
+    )
 
 
 def queue_of_device(device: str, folder: Path | None = None) -> DeviceQueue:

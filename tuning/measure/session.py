@@ -24,7 +24,7 @@ from warpwright.solver.domain import Outcome
 from warpwright.tuning.children import ChildPool, Limits, Returned
 from warpwright.tuning.measure.device_child import DeviceChild, RoundsBroken
 from warpwright.tuning.measure.device_queue import DeviceQueue
-from warpwright.tuning.measure.lease import DeviceBusy, DeviceLease
+from warpwright.tuning.measure.lease import DeviceBusy, DeviceLease, lease_name
 from warpwright.tuning.measure.session_time import ESSENTIAL, SessionTime, essential_seconds
 
 __all__ = ["MeasureReport", "measure_all"]
@@ -137,8 +137,7 @@ def _name(pool: ChildPool, device: dict[str, Any], cancel: threading.Event) -> s
     The child loads its libraries at the same time, before anybody has to wait for it.
     """
     reply = pool.run("measure.device", {"action": "identify", "device": device}, PREPARE_LIMITS, cancel=cancel)
-    identity = reply.value["identity"] if isinstance(reply, Returned) else ""
-    return identity or f"{device.get('kind')}-{device.get('index', 0)}-{device.get('name', '')}"
+    return lease_name(device, reply.value["identity"] if isinstance(reply, Returned) else "")
 
 
 def _not_begun(error: DeviceBusy, cancel: threading.Event) -> StepOutcome:

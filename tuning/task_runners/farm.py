@@ -95,7 +95,9 @@ class FarmDevices(Devices):
         if isinstance(answer.reply, Cancelled):
             if patience.stop.is_raised():
                 return MeasureReport((), partial=True)
-            raise StepFailed(Outcome.TIMED_OUT, Failure("measure-late", f"no session ended within {seconds:.0f} s"))
+            raise StepFailed(
+                Outcome.TIMED_OUT, Failure("device-busy", f"no worker ended a session within {seconds:.0f} s")
+            )
         if not isinstance(answer.reply, Returned):
             raise errors.failed(answer.reply, "measure")
         try:

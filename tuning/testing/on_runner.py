@@ -5,7 +5,8 @@ or on workers, their products travel as files by digest, and times come from a s
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,10 @@ class StandInOnRunner:
             raise StepFailed(outcome, Failure(**told))
         report = {**value["report"], "options": list(build_options)}
         return Built(report, tuple(value["not_honoured"]), answer.files)
+
+    def announced(self, profile: HardwareProfile, deadline: float) -> AbstractContextManager[Callable[[], float]]:
+        """In the queue of this machine's device."""
+        return self._devices.announced(profile, deadline)
 
     def measures(self, profile: HardwareProfile) -> bool:
         """Where the plain stand-in has a device and one is found."""

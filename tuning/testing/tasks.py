@@ -120,6 +120,7 @@ def compile_one(payload: dict[str, Any]) -> dict[str, Any]:
     script = {"ns": 100_000.0 * recipe["better"] * factor, "load_seconds": recipe["seconds"], "of": source}
     if number in recipe.get("wrong", ()):
         script["wrong"] = "value"
+    script |= recipe.get("on_device", {}).get(str(number) if number >= 0 else kind.value, {})
     binary = MAGIC + json.dumps(script, sort_keys=True).encode()
     if built.products:
         Path(payload["output"], "cuda_source").write_bytes(built.products["cuda_source"])

@@ -5,9 +5,11 @@ a lookup for a real toolchain never finds its rows. Faults name candidates by th
 """
 
 import json
+import math
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from typing import Any
 
@@ -86,12 +88,14 @@ def stand_in_ir(
     infeasible: bool = False,
     better: float = 1.0,
     wrong: Sequence[int] = (),
+    on_device: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> str:
     """IR of the stand-in.
 
     ``seconds`` is the length of each step, ``faults`` gives outcomes by proposal number (``hang`` never returns),
     ``refuse`` is ``foreign-code``, ``threads-2d`` or ``not-applicable``, ``better`` scales
     invented times, ``salt`` makes another kernel of the same behaviour. ``wrong`` names proposals whose results are wrong.
+    ``on_device`` scripts what kernels do on the simulated device (``lowering.testing.device``), by proposal number or kind.
     """
     recipe = {
         "name": name,
@@ -103,6 +107,7 @@ def stand_in_ir(
         "infeasible": infeasible,
         "better": better,
         "wrong": list(wrong),
+        "on_device": {name: dict(script) for name, script in (on_device or {}).items()},
     }
     return json.dumps({"stand_in": recipe}, sort_keys=True)
 
@@ -191,7 +196,7 @@ class StandInToolchain:
                         structure={"number": str(number)},
                     )
                 )
-        return Proposals(tuple(candidates), tuple(rejected))
+        return Proposals(tuple(candidates), tuple(rejected), infeasible=len(rejected) == len(kernels))
 
     def solve(
         self, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, patience: Patience
@@ -263,6 +268,10 @@ class StandInToolchain:
             (),
             {"cuda_source": source.encode(), "binary": b"\x7fSTAND-IN" + source.encode()},
         )
+
+    def announced(self, profile: HardwareProfile, deadline: float) -> AbstractContextManager[Callable[[], float]]:
+        """Nobody else wants an invented device."""
+        return nullcontext(lambda: math.inf)
 
     def measures(self, profile: HardwareProfile) -> bool:
         """Only when made with a device."""

@@ -32,13 +32,12 @@ from warpwright.lock import (
 from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
 from warpwright.solver.domain import HardwareProfile
+from warpwright.tuning.partial_reasons import INTERRUPTED
 
 __all__ = ["run_build", "run_lock"]
 
 STALE = frozenset({"lock-ir", "lock-profile", "lock-toolchain", "lock-variant", "lock-illegal"})
 """Differences that a new tuning can repair; a damaged lock file is not among them."""
-INTERRUPTED = frozenset({"cancelled", "interrupted"})
-"""Reasons of a tuning that somebody stopped: a partial answer does not belong in a repository."""
 
 
 def run_lock(options: LockOptions) -> ExitCode:
@@ -55,7 +54,7 @@ def run_lock(options: LockOptions) -> ExitCode:
         writable_folder(options.lock.parent)
     kernel = kernel_of(options.file, options.function, options.settings)
     result = _tuned(kernel, profile, options)
-    if result.stopped_by in INTERRUPTED:
+    if result.stopped_by in INTERRUPTED:  # a partial answer does not belong in a repository
         sys.stderr.write(f"interrupted: {options.lock} was not changed; what was built and measured is remembered\n")
         return ExitCode.INTERRUPTED
     entry = entry_of(

@@ -7,6 +7,7 @@ from rich.text import Text
 from warpwright.result import Result
 from warpwright.sentences import describe, microseconds, proof_line, registers_of, structure_words
 from warpwright.solver.domain import BufferSchedule, Candidate, Schedule, WarpSchedule
+from warpwright.tuning.partial_reasons import words_of
 
 __all__ = ["console", "print_result", "print_schedule"]
 
@@ -45,7 +46,7 @@ def print_result(result: Result) -> None:
         out.print(Text(f"variant {number} refused: {failure.message} ({failure.code})", style="yellow"))
     if result.partial:
         known = "this is the best known so far" if best is not None else "nothing usable is known yet"
-        words = f"stopped early ({result.stopped_by or 'budget'}): {known}; the same command continues from here"
+        words = f"partial ({words_of(result.stopped_by)}): {known}; the same command continues from here"
         out.print(Text(words, style="yellow"))
 
 

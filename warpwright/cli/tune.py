@@ -17,6 +17,7 @@ from warpwright.output import write_result
 from warpwright.remote import submission_of, tune_there
 from warpwright.result import Result
 from warpwright.solver.domain.errors import WarpwrightError
+from warpwright.tuning.partial_reasons import INTERRUPTED
 from warpwright.tuning.request import Effort
 from warpwright.tuning.toolchain import Stop
 
@@ -75,7 +76,7 @@ def effort_of(name: str) -> Effort:
 def exit_code_of_result(result: Result) -> ExitCode:
     """The exit code of a tuning that gave an answer."""
     if result.partial and result.best is None:
-        return ExitCode.UNKNOWN if result.stopped_by == "budget" else ExitCode.INTERRUPTED
+        return ExitCode.INTERRUPTED if result.stopped_by in INTERRUPTED else ExitCode.UNKNOWN
     if result.partial:
         return ExitCode.PARTIAL
     match result.ending:
