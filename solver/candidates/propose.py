@@ -36,11 +36,11 @@ from warpwright.solver.domain import (
 )
 from warpwright.solver.engines import Budget
 from warpwright.solver.forecast import simulate
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem, close_problem
 from warpwright.solver.warp.registers import role_registers
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.solve import solve
-from warpwright.solver.warp.structure import structure_of
 from warpwright.solver.warp.verify import verify
 
 __all__ = ["Variant", "propose", "propose_family"]

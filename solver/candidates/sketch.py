@@ -8,10 +8,10 @@ from warpwright.solver.candidates.structures import Space, Structure
 from warpwright.solver.device.limits import WARPGROUP
 from warpwright.solver.domain import ROOT, Pins, Pipeline, Role, WarpSchedule
 from warpwright.solver.forecast.assemble import assemble
-from warpwright.solver.warp.buffer_channels import Channel, HandOff, together
 from warpwright.solver.warp.encoding import default_warps
+from warpwright.solver.warp.layout.buffer_channels import Channel, HandOff, together
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
-from warpwright.solver.warp.structure import structure_of
 
 __all__ = ["sketch"]
 

@@ -141,7 +141,7 @@ class Space:
 
 def space_of(graph: KernelGraph, plain: Collection[str] = ()) -> Space:
     """The space of a kernel graph; ``plain`` names loads that no pipeline can take
-    (:mod:`warpwright.solver.warp.plain_copies`).
+    (:mod:`warpwright.solver.warp.layout.plain_copies`).
     """
     loops = [scope for scope in graph.scopes if scope.kind is not ScopeKind.ROOT]
     loads = [op for op in graph.ops if op.kind in LOADS and op.id not in plain]

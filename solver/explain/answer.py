@@ -15,10 +15,11 @@ from warpwright.solver.explain.relaxations import relaxations
 from warpwright.solver.explain.sentences import memory_sentence, ring_sentence
 from warpwright.solver.profiles.pin_domains import check_pin_domains
 from warpwright.solver.warp.bounds import lower_bounds
+from warpwright.solver.warp.conflicts import conflicts
 from warpwright.solver.warp.families import FAMILIES
 from warpwright.solver.warp.problem import WarpProblem, close_problem
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.solve import build_model, conflicts, solve, starting_point
+from warpwright.solver.warp.solve import build_model, solve, starting_point
 
 __all__ = ["explain", "explain_problem"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from warpwright.solver.domain.errors import PinError
 from warpwright.solver.domain.pins import DepthPin, Pins, PipelinePin, PlacementPin, RolePin, StagePin
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem, check_pins, merge_pins
-from warpwright.solver.warp.structure import structure_of
 
 __all__ = ["Question", "parse"]
 

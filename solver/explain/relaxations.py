@@ -15,9 +15,9 @@ from warpwright.solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin,
 from warpwright.solver.engines import Budget, EngineStatus
 from warpwright.solver.engines import engine as engine_named
 from warpwright.solver.explain.question import Question
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.solve import build_model, starting_point
-from warpwright.solver.warp.structure import structure_of
 
 __all__ = ["feasible", "relaxations"]
 

@@ -7,8 +7,8 @@ from warpwright.solver.device.shared_memory import area_bytes, shared_buffers, s
 from warpwright.solver.domain.kernel import ROOT
 from warpwright.solver.explain.question import Question
 from warpwright.solver.warp.families.pipeline_depth import life_cycles
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem
-from warpwright.solver.warp.structure import structure_of
 
 __all__ = ["memory_sentence", "ring_sentence"]
 

@@ -20,9 +20,9 @@ from warpwright.solver.domain import (
     SyncKind,
     WarpSchedule,
 )
-from warpwright.solver.warp.buffer_channels import HandOff
-from warpwright.solver.warp.instruction_order import free_after
-from warpwright.solver.warp.proxies import with_fences
+from warpwright.solver.warp.layout.buffer_channels import HandOff
+from warpwright.solver.warp.layout.instruction_order import free_after
+from warpwright.solver.warp.layout.proxies import with_fences
 
 __all__ = ["assemble", "items_touching", "ops_below"]
 

@@ -11,17 +11,17 @@ The search ends at :func:`longest_interval`: in a longer one, some cycle of the 
 out, so a problem without a schedule up to there has none. Every schedule is replayed before it is returned.
 """
 
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from warpwright.solver.domain.verdict import Bound, Conflict
 from warpwright.solver.engines import Budget, engine
 from warpwright.solver.modulo.bounds import impossible, lower_bounds
 from warpwright.solver.modulo.builder import CONSTRUCTIVE, VERSION
+from warpwright.solver.modulo.conflicts import conflicts_of
 from warpwright.solver.modulo.least import ARITHMETIC, Least, least_interval
 from warpwright.solver.modulo.polish import polish as polished
 from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
-from warpwright.solver.modulo.run import Attempt, Run, encode
+from warpwright.solver.modulo.run import Attempt, Run
 
 __all__ = ["ModuloAnswer", "longest_interval", "solve"]
 
@@ -83,7 +83,7 @@ def solve(
     least = least_interval(run, problem, bounds[0], high, constructive=constructive)
     if least.schedule is None and not least.reason:
         least.proven_by = run.engine.name
-        return _answer(run, "infeasible", least, bounds, conflicts=_core(run, problem, bounds[0].cycles, high))
+        return _answer(run, "infeasible", least, bounds, conflicts=conflicts_of(run, problem, bounds[0].cycles, high))
     if least.schedule is None:
         return _answer(run, "unknown", least, bounds)
     better, length_proven = polished(run, problem, least.schedule) if polish else (least.schedule, False)
@@ -105,15 +105,6 @@ def longest_interval(problem: ModuloProblem) -> int:
     for edge in problem.edges:
         total += edge.latency + edge.hold + problem.op(edge.source).spill_cycles
     return total
-
-
-def _core(run: Run, problem: ModuloProblem, low: int, high: int) -> tuple[Conflict, ...]:
-    """The conflicting families, from a labelled solve over all intervals."""
-    encoding = encode(problem, low, high)
-    budget = replace(run.budget, wall_seconds=max(run.ends_at - time.monotonic(), 0.1))
-    result = run.engine.solve(encoding.model, budget)
-    message = f"no interval from {low} to {high} within {problem.max_stages} stages satisfies these families together"
-    return tuple(Conflict(family, message) for family in result.core or ("dependence",))
 
 
 def _answer(

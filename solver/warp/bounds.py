@@ -14,9 +14,9 @@ from warpwright.solver.domain.kernel import Unit
 from warpwright.solver.domain.verdict import Bound
 from warpwright.solver.warp.encoding import default_warps, largest_depth, legal_stages
 from warpwright.solver.warp.families.warp_ranges import width_conflict
-from warpwright.solver.warp.instruction_order import orderings
+from warpwright.solver.warp.layout.instruction_order import orderings
+from warpwright.solver.warp.layout.structure import Structure, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
-from warpwright.solver.warp.structure import Structure, structure_of
 from warpwright.solver.warp.timing import Edge, Node, find_cycle, least_interval, loops_by_weight
 
 __all__ = ["lower_bounds"]

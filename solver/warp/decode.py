@@ -16,10 +16,10 @@ from warpwright.solver.domain.schedule import (
     WarpSchedule,
 )
 from warpwright.solver.engines.model import Literal
-from warpwright.solver.warp.buffer_channels import together
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.instruction_order import wait_behind
-from warpwright.solver.warp.proxies import with_fences
+from warpwright.solver.warp.layout.buffer_channels import together
+from warpwright.solver.warp.layout.instruction_order import wait_behind
+from warpwright.solver.warp.layout.proxies import with_fences
 
 __all__ = ["decode"]
 

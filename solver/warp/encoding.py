@@ -13,10 +13,10 @@ from warpwright.solver.device.limits import LARGEST_DEPTH, WARPGROUP, WARPGROUP_
 from warpwright.solver.device.registers import works_with_threads
 from warpwright.solver.domain.kernel import ROOT, Issue, Memory, Scope, ScopeKind
 from warpwright.solver.engines.model import Expr, Literal, Model, Var, linear
-from warpwright.solver.warp.buffer_channels import Channel, HandOff, together
-from warpwright.solver.warp.instruction_order import free_after
+from warpwright.solver.warp.layout.buffer_channels import Channel, HandOff, together
+from warpwright.solver.warp.layout.instruction_order import free_after
+from warpwright.solver.warp.layout.structure import Structure, release_is_fenced, structure_of
 from warpwright.solver.warp.problem import CONSUMER, LOAD, MMA, WarpProblem
-from warpwright.solver.warp.structure import Structure, release_is_fenced, structure_of
 
 __all__ = ["Encoding", "Key", "declare", "default_warps", "largest_depth", "legal_stages"]
 

@@ -19,11 +19,11 @@ from warpwright.solver.domain.schedule import (
     SyncKind,
     WarpSchedule,
 )
-from warpwright.solver.warp.buffer_channels import Channel, together
 from warpwright.solver.warp.encoding import default_warps
+from warpwright.solver.warp.layout.buffer_channels import Channel, together
+from warpwright.solver.warp.layout.proxies import with_fences
+from warpwright.solver.warp.layout.structure import Structure, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
-from warpwright.solver.warp.proxies import with_fences
-from warpwright.solver.warp.structure import Structure, structure_of
 
 __all__ = ["baselines", "simple_schedule"]
 

@@ -5,9 +5,9 @@ from warpwright.solver.device.liveness import Peak
 from warpwright.solver.device.registers import Registers, entry_registers, need
 from warpwright.solver.domain.kernel import ROOT, Op
 from warpwright.solver.warp.encoding import default_warps
+from warpwright.solver.warp.layout.structure import Structure, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.structure import Structure, structure_of
 
 __all__ = ["entry_of", "least_budgets", "program_of", "role_need", "role_registers"]
 

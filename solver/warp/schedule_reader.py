@@ -11,8 +11,8 @@ from functools import cached_property
 from warpwright.solver.device.cycles import LOADS, plain_copy
 from warpwright.solver.domain.kernel import ROOT, Op
 from warpwright.solver.domain.schedule import Fence, Instruction, OpRef, Pipeline, Role, Sync, SyncKind, WarpSchedule
+from warpwright.solver.warp.layout.proxies import fences_release
 from warpwright.solver.warp.problem import WarpProblem
-from warpwright.solver.warp.proxies import fences_release
 
 __all__ = ["Entry", "Reading", "Span"]
 
@@ -187,7 +187,7 @@ class Reading:
         return tuple(span for span in spans if span.pipeline == pipeline and span.opened < position < span.close)
 
     def fences_release(self, pipeline: str, producer: str, consumer: str) -> bool:
-        """Whether the consumer's releases of a pipeline come behind a fence (:mod:`warpwright.solver.warp.proxies`)."""
+        """Whether the consumer's releases of a pipeline come behind a fence (:mod:`warpwright.solver.warp.layout.proxies`)."""
         scope = self.scope_of.get(pipeline, "")
         body = self.bodies.get((scope, consumer), ())
         spans = [span for span in self.spans(scope, consumer) if span.pipeline == pipeline]

@@ -6,16 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from warpwright.solver.device.cycles import unit_cycles
-from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP_THREADS
-from warpwright.solver.device.shared_memory import block_bytes
-from warpwright.solver.domain.kernel import Unit
+from warpwright.solver.device.limits import WARP_THREADS
 from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.schedule import WarpSchedule
 from warpwright.solver.domain.verdict import (
-    Bound,
-    Certificate,
-    Conflict,
     Feasible,
     Infeasible,
     ProvenOptimal,
@@ -26,19 +20,20 @@ from warpwright.solver.engines import Budget, EngineResult, EngineStatus
 from warpwright.solver.engines import engine as engine_named
 from warpwright.solver.engines.latest_value import Latest
 from warpwright.solver.warp.bounds import lower_bounds
+from warpwright.solver.warp.certify import certificate_of
+from warpwright.solver.warp.conflicts import conflicts
 from warpwright.solver.warp.decode import decode
 from warpwright.solver.warp.encoding import Encoding, declare
 from warpwright.solver.warp.fallback_schedules import baselines
 from warpwright.solver.warp.families import FAMILIES
-from warpwright.solver.warp.families.pinning import PREFIX
+from warpwright.solver.warp.layout.role_placement import leaves_the_store_open
 from warpwright.solver.warp.objective import objectives
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
-from warpwright.solver.warp.role_placement import leaves_the_store_open
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.timing import loop_times
-from warpwright.solver.warp.verify import bounds_of, expected, violations
+from warpwright.solver.warp.verify import violations
 
-__all__ = ["build_model", "conflicts", "solve", "starting_point"]
+__all__ = ["build_model", "solve", "starting_point"]
 
 log = logging.getLogger("warpwright.solver.warp.solve")
 
@@ -133,7 +128,9 @@ def _solve_placed(problem: WarpProblem, engine: str, limits: Budget, progress: P
         schedule = decode(enc, values)
         if progress is not None and not violations(problem, schedule):
             partial = EngineResult(EngineStatus.FEASIBLE, values, (), (), (), 0, "still searching")
-            progress(Feasible(schedule, _certificate(problem, schedule, partial, solver.name, solver.version, limits)))
+            progress(
+                Feasible(schedule, certificate_of(problem, schedule, partial, solver.name, solver.version, limits))
+            )
 
     if progress is None:
         result = solver.solve(enc.model, limits, starting_point(enc))
@@ -152,7 +149,7 @@ def _solve_placed(problem: WarpProblem, engine: str, limits: Budget, progress: P
         return Unknown(
             f"the answer broke {broken[0].family}/{broken[0].rule}: {broken[0].message}", engine, result.work
         )
-    certificate = _certificate(problem, schedule, result, solver.name, solver.version, limits)
+    certificate = certificate_of(problem, schedule, result, solver.name, solver.version, limits)
     proven = result.status is EngineStatus.OPTIMAL or (
         certificate.initiation_interval_cycles is not None and certificate.gap_cycles == 0
     )
@@ -172,63 +169,6 @@ def starting_point(enc: Encoding) -> list[int | None]:
     return values
 
 
-def _certificate(
-    problem: WarpProblem, schedule: WarpSchedule, result: EngineResult, name: str, version: str, budget: Budget
-) -> Certificate:
-    reading = Reading(problem, schedule)
-    claims = expected(problem, schedule)
-    times = loop_times(reading)
-    interval = times[0].interval if times else None
-    known = bounds_of(problem, schedule) or (Bound(0, "time:no loop"),)
-    lower = known[0]
-    if interval is not None and lower.cycles < interval and result.status is EngineStatus.OPTIMAL:
-        lower = Bound(interval, f"search:{name} proved that no schedule of this width is shorter")
-    return Certificate(
-        initiation_interval_cycles=interval,
-        lower_bound=lower,
-        gap_cycles=0 if interval is None else interval - lower.cycles,
-        schedule_length_cycles=times[0].length if times else 0,
-        on_chip_bytes=int(str(claims["on_chip_bytes"])),
-        synchronisations=int(str(claims["synchronisations"])),
-        engine=name,
-        engine_version=version,
-        seed=budget.seed,
-        work=result.work,
-        work_limit=budget.work_limit,
-        constraint_set=problem.constraint_set,
-        problem_digest=problem.digest,
-        profile_digest=problem.profile_digest,
-        verified=True,
-        binding=binding(reading),
-        bounds=known,
-    )
-
-
-def binding(reading: Reading) -> tuple[str, ...]:
-    """Resources without slack: units busy for the whole interval, memory without room for another version, full pools."""
-    problem, found = reading.problem, []
-    for time in loop_times(reading)[:1]:
-        found += [f"{unit.value}" for unit in Unit if unit_cycles(problem.source, time.scope, unit) >= time.interval]
-    rings = [p for p in reading.schedule.pipelines if reading.scope_of[p.name] in problem.scopes]
-    rings = [p for p in rings if problem.scopes[reading.scope_of[p.name]].parent is not None]
-    limit = problem.device.shared_bytes_per_block
-    if any(block_bytes(problem.graph, _deeper(reading.schedule, ring.name)) > limit for ring in rings):
-        found.append("shared_memory")
-    for family in FAMILIES:
-        if family.NAME == "register_pool":
-            pool = family.explain(problem, reading)[0]
-            step = WARPGROUP_THREADS * problem.device.setmaxnreg_step
-            if pool.slack is not None and pool.slack < step:
-                found.append("register_pool")
-    return tuple(found)
-
-
-def _deeper(schedule: WarpSchedule, pipeline: str) -> WarpSchedule:
-    """The schedule with one version more in a pipeline."""
-    pipelines = tuple(replace(p, depth=p.depth + 1) if p.name == pipeline else p for p in schedule.pipelines)
-    return replace(schedule, pipelines=pipelines)
-
-
 def _infeasible(problem: WarpProblem, enc: Encoding, result: EngineResult, engine: str) -> Verdict:
     """The conflicts of a core; withheld if a schedule that the verifier accepts contradicts it (OR-Tools issue 3842)."""
     for schedule in baselines(problem):
@@ -237,23 +177,3 @@ def _infeasible(problem: WarpProblem, enc: Encoding, result: EngineResult, engin
             reason = "the engine says infeasible, but the verifier accepts a simple schedule: answer withheld"
             return Unknown(reason, engine, result.work)
     return Infeasible(conflicts(problem, enc, result.core), engine)
-
-
-def conflicts(problem: WarpProblem, enc: Encoding, core: tuple[str, ...]) -> tuple[Conflict, ...]:
-    """A core as conflicts with numbers: each family says what it needs and what is available."""
-    known = {family.NAME: family for family in FAMILIES}
-    found: list[Conflict] = []
-    for name in core or tuple(known):
-        if name.startswith(PREFIX):
-            found.append(Conflict("pins", f"pinned: {name.removeprefix(PREFIX)}", "drop this pin", name))
-            continue
-        if name == "hand_offs" and enc.structure.conflicts:
-            found += enc.structure.conflicts
-            continue
-        facts = known[name].explain(problem, None) if name in known else ()
-        notes = [c.note for c in enc.model.constraints if c.family == name and c.note]
-        message = "; ".join(str(fact) for fact in facts) or (notes[0] if notes else name)
-        over = [fact for fact in facts if fact.slack is not None and fact.slack < 0]
-        change = f"{-(over[0].slack or 0):,} {over[0].unit} less" if over else ""
-        found.append(Conflict(name, message, change))
-    return tuple(found)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from warpwright.solver.device.cycles import arrival_cycles, nominal_trips, skew_cycles, stream_cycles, unit_cycles
 from warpwright.solver.domain.kernel import ROOT, ScopeKind, Unit
-from warpwright.solver.warp.instruction_order import orderings
+from warpwright.solver.warp.layout.instruction_order import orderings
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 

@@ -15,7 +15,7 @@ from warpwright.solver.domain.schedule import Sync
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal, Var
 from warpwright.solver.warp.encoding import Encoding
-from warpwright.solver.warp.instruction_order import free_after, orderings, wait_behind
+from warpwright.solver.warp.layout.instruction_order import free_after, orderings, wait_behind
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Entry, Reading
 

@@ -11,11 +11,11 @@ from warpwright.solver.domain.kernel import ROOT, Memory, Op, ScopeKind
 from warpwright.solver.domain.schedule import OpRef, Sync
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
-from warpwright.solver.warp.buffer_channels import PRIVATE_MEMORIES
 from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.layout.buffer_channels import PRIVATE_MEMORIES
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import PRODUCING, Reading
-from warpwright.solver.warp.structure import structure_of
 
 NAME = "hand_offs"
 

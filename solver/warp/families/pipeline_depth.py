@@ -13,12 +13,12 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Op, Unit
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Var
-from warpwright.solver.warp.buffer_channels import Channel
 from warpwright.solver.warp.encoding import Encoding, default_warps
-from warpwright.solver.warp.instruction_order import wait_behind
+from warpwright.solver.warp.layout.buffer_channels import Channel
+from warpwright.solver.warp.layout.instruction_order import wait_behind
+from warpwright.solver.warp.layout.structure import release_is_fenced, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.structure import release_is_fenced, structure_of
 from warpwright.solver.warp.timing import iteration_limit
 
 NAME = "pipeline_depth"

@@ -12,11 +12,11 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Buffer, Issue, Op
 from warpwright.solver.domain.schedule import OpRef, Pipeline, Sync, SyncKind
 from warpwright.solver.domain.verdict import Violation
-from warpwright.solver.warp.buffer_channels import PROTECTED_MEMORIES
 from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.layout.buffer_channels import PROTECTED_MEMORIES
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import OPENING, PRODUCING, Reading
-from warpwright.solver.warp.structure import structure_of
 
 NAME = "pipelines"
 

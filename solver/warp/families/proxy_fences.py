@@ -6,7 +6,7 @@ So a release after generic reads has a fence of the reading role behind the last
 and bulk stores are over when their waits are. The other way round, an asynchronous reader of what ``cp.async`` filled fences
 behind its wait: the arrival that TileLang defers to the end of the copies is no fence. All other pairs are TileLang's own
 (docs/proxies.md). ``build`` adds nothing: where the fences stand follows from the placement
-(:func:`warpwright.solver.warp.proxies.with_fences`), and :mod:`warpwright.solver.warp.families.pipeline_depth` counts their time.
+(:func:`warpwright.solver.warp.layout.proxies.with_fences`), and the family of pipeline depths counts their time.
 Source: PTX ISA 8.x, memory consistency model, proxies; TileLang 0.1.15 wheel, MWS:375-401, 1391-1419.
 """
 
@@ -14,10 +14,10 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.schedule import Fence
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.layout.proxies import Gap, gaps
+from warpwright.solver.warp.layout.structure import release_is_fenced, structure_of
 from warpwright.solver.warp.problem import WarpProblem
-from warpwright.solver.warp.proxies import Gap, gaps
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.structure import release_is_fenced, structure_of
 
 NAME = "proxy_fences"
 

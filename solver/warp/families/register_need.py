@@ -11,10 +11,10 @@ from warpwright.solver.device.registers import instruction_floor, need
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.warp.encoding import Encoding, default_warps
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.registers import entry_of, program_of, role_need
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.structure import structure_of
 
 NAME = "register_need"
 

@@ -19,9 +19,9 @@ from warpwright.solver.domain.kernel import Op
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Expr, linear
 from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.structure import structure_of
 
 NAME = "shared_memory"
 

@@ -18,9 +18,9 @@ from warpwright.solver.domain.profile import HardwareProfile
 from warpwright.solver.domain.schedule import Pipeline, WarpSchedule
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.fallback_schedules import simple_schedule
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem, close_problem
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.structure import structure_of
 from warpwright.solver.warp.timing import loop_times
 from warpwright.solver.warp.verify import violations
 

@@ -24,10 +24,10 @@ from warpwright.solver.domain.schedule import (
 )
 from warpwright.solver.domain.verdict import Infeasible, ProvenOptimal
 from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import close_problem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.solve import solve
-from warpwright.solver.warp.structure import structure_of
 from warpwright.solver.warp.verify import verify, violations
 
 H200, B200 = load_profile("h200"), load_profile("b200")

@@ -22,9 +22,9 @@ from warpwright.solver.domain.schedule import (
 )
 from warpwright.solver.domain.verdict import Infeasible, ProvenOptimal
 from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import CONSTRAINT_SET, WarpProblem, close_problem
 from warpwright.solver.warp.solve import solve
-from warpwright.solver.warp.structure import structure_of
 from warpwright.solver.warp.verify import check_certificate, violations
 
 H200 = load_profile("h200")

@@ -19,9 +19,9 @@ from warpwright.solver.engines.model import Literal
 from warpwright.solver.warp.decode import decode
 from warpwright.solver.warp.encoding import Encoding
 from warpwright.solver.warp.families import FAMILIES
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.solve import build_model
-from warpwright.solver.warp.structure import structure_of
 
 __all__ = ["CANNOT_BE_SAID", "Boundary", "assert_built", "assert_checked", "feasible", "said"]
 

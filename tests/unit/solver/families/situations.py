@@ -24,8 +24,8 @@ from warpwright.solver.domain.schedule import (
 )
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.fallback_schedules import simple_schedule
+from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem, close_problem
-from warpwright.solver.warp.structure import structure_of
 from warpwright.solver.warp.verify import violations
 
 __all__ = ["ROOT", "Situation", "instructions", "start"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from warpwright.solver.domain.kernel import ROOT, Memory, Op, OpKind
 from warpwright.solver.domain.verdict import Conflict
-from warpwright.solver.warp.buffer_channels import PRIVATE_MEMORIES
+from warpwright.solver.warp.layout.buffer_channels import PRIVATE_MEMORIES
 from warpwright.solver.warp.problem import CONSUMER, LOAD, MMA, ROLES, STORE, WarpProblem
 
 __all__ = ["control_needs", "leaves_the_store_open", "place", "private_needs", "private_results"]
@@ -37,7 +37,7 @@ def leaves_the_store_open(problem: WarpProblem) -> bool:
 def place(problem: WarpProblem, staying: Mapping[str, str]) -> tuple[dict[str, tuple[str, ...]], list[Conflict]]:
     """The roles of every operation, and the contradictions in them.
 
-    ``staying`` gives the role of loads that cannot go to the load role (:mod:`warpwright.solver.warp.plain_copies`).
+    ``staying`` gives the role of loads that cannot go to the load role (:mod:`warpwright.solver.warp.layout.plain_copies`).
     Followers go where their
     scalars and private buffers are used, transitively.
     """

@@ -3,7 +3,7 @@
 The placement rule is simple: TMA and cp.async loads go to the load role, tensor-memory products to the MMA role, TMA
 stores to the store role if one is wanted, everything else to the consumer. Statements that only write private storage
 (mainly scalar binds) go to every role that needs their result. Loads whose buffer no pipeline can hand over stay with
-the role that uses it (:mod:`warpwright.solver.warp.plain_copies`). Pins override the rule, operation by operation.
+the role that uses it (:mod:`warpwright.solver.warp.layout.plain_copies`). Pins override the rule, operation by operation.
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from itertools import pairwise
 from warpwright.solver.device.cycles import LOADS, plain_copy
 from warpwright.solver.domain.kernel import Op
 from warpwright.solver.domain.verdict import Conflict
-from warpwright.solver.warp.buffer_channels import Channel, channels_of
-from warpwright.solver.warp.instruction_order import free_after
-from warpwright.solver.warp.plain_copies import loads_that_stay
+from warpwright.solver.warp.layout.buffer_channels import Channel, channels_of
+from warpwright.solver.warp.layout.instruction_order import free_after
+from warpwright.solver.warp.layout.plain_copies import loads_that_stay
+from warpwright.solver.warp.layout.proxies import fences_release
+from warpwright.solver.warp.layout.role_placement import place
 from warpwright.solver.warp.problem import ROLES, WarpProblem
-from warpwright.solver.warp.proxies import fences_release
-from warpwright.solver.warp.role_placement import place
 
 __all__ = ["Structure", "release_is_fenced", "structure_of"]
 
@@ -84,7 +84,7 @@ def structure_of(problem: WarpProblem) -> Structure:
 
 
 def release_is_fenced(problem: WarpProblem, channel: Channel) -> bool:
-    """Whether the channel's consumer fences before it gives a slot back (:mod:`warpwright.solver.warp.proxies`)."""
+    """Whether the channel's consumer fences before it gives a slot back (:mod:`warpwright.solver.warp.layout.proxies`)."""
     placement = structure_of(problem).placement
     fills = [op for op in problem.graph.ops if channel.producer in placement[op.id]]
     uses = [

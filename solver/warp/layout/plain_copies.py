@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from warpwright.solver.device.cycles import LOADS
 from warpwright.solver.domain.kernel import KernelGraph, Op
 from warpwright.solver.domain.verdict import Conflict
+from warpwright.solver.warp.layout.role_placement import private_needs, private_results
 from warpwright.solver.warp.problem import CONSUMER, LOAD, WarpProblem
-from warpwright.solver.warp.role_placement import private_needs, private_results
 
 __all__ = ["loads_that_stay"]
 
