@@ -1,15 +1,20 @@
-"""What the OpenAPI document says beyond the framework: problem documents as the answer to every error, scopes of tokens."""
+"""What the OpenAPI document says beyond the framework: problem documents as errors, scopes of tokens, examples of documents."""
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
+from warpwright.service import recorded_types as recorded_types  # what measuring and building record, by name
 from warpwright.service.problems import MEDIA_TYPE, Problem
 from warpwright.service.tokens.access import Needs
 
-__all__ = ["describe"]
+__all__ = ["EXAMPLES", "describe"]
+
+EXAMPLES = Path(__file__).parent / "api_examples.json"
 
 
 def describe(app: FastAPI) -> None:
@@ -18,7 +23,7 @@ def describe(app: FastAPI) -> None:
 
     def described() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _with_scopes(_with_problems(plain()), _scopes(app))
+            app.openapi_schema = _with_scopes(_with_examples(_with_problems(plain())), _scopes(app))
         return app.openapi_schema
 
     app.openapi = described  # type: ignore[method-assign]  # the framework's documented way to extend the document
@@ -38,6 +43,13 @@ def _with_problems(described: dict[str, Any]) -> dict[str, Any]:
             operation["responses"].pop("422", None)
             operation["responses"]["4XX"] = {"description": "A problem document: the request is refused.", **problem}
             operation["responses"]["503"] = {"description": "A problem document: try again later.", **problem}
+    return described
+
+
+def _with_examples(described: dict[str, Any]) -> dict[str, Any]:
+    """Adds to each schema of a document what such a document looks like (``api_examples.json``: one real tuning on an H200)."""
+    for name, examples in json.loads(EXAMPLES.read_text("utf-8")).items():
+        described["components"]["schemas"][name]["examples"] = examples
     return described
 
 

@@ -1,18 +1,27 @@
 """Wire forms of candidates: the domain's value, and beside its fields the envelope of a job."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from warpwright.service.recorded import BuildReportJson, MeasurementJson
 from warpwright.solver.domain import Candidate
 
-__all__ = ["CandidateView"]
+__all__ = ["CandidateView", "RecordedCandidate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateView(Candidate):
+class RecordedCandidate(Candidate):
+    """A candidate as it was stored: what its session and its build recorded of it is described, and passed on as it is."""
+
+    measurement: MeasurementJson = field(default_factory=dict)
+    report: BuildReportJson = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateView(RecordedCandidate):
     """A candidate of a job, with its artifacts. Times are nanoseconds of one launch; a forecast is never a measurement."""
 
     # A client may be older than its server.

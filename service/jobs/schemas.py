@@ -9,11 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 from warpwright.service.build_options import BuildOptionNames
 from warpwright.service.candidates.schemas import CandidateView
 from warpwright.service.jobs.states import JobState
+from warpwright.service.recorded import CertificateDocument, PinsDocument, PinsJson, ProfileJson, ScheduleDocument
+from warpwright.service.results.stored_answer import StoredAnswer
 from warpwright.service.strict_types import Flag, Real, Whole, exactly_one
-from warpwright.solver.domain import Failure, RejectedStructure
+from warpwright.solver.domain import Conflict, Failure, RejectedStructure
 from warpwright.tuning.request import Effort
 
 __all__ = [
+    "AnswerNow",
     "AttemptView",
     "EventView",
     "JobMode",
@@ -71,8 +74,8 @@ class JobSubmission(BaseModel):
         default=None, min_length=1, description="A kernel family, the user's default first; or give `ir`."
     )
     name: Name | None = Field(default=None, description="Shown to people; the kernel's own name by default.")
-    profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
-    pins: dict[str, Any] | None = Field(default=None, description="A `warpwright.pins/1` document.")
+    profile: str | ProfileJson = Field(description="A profile's name or digest, or the JSON document itself.")
+    pins: PinsJson | None = Field(default=None, description="A `warpwright.pins/1` document.")
     build_options: BuildOptionNames = Field(
         default_factory=list,
         description="Named options that change how kernels round; they apply to all builds of the job, including the reference.",
@@ -126,6 +129,22 @@ class AttemptView(BaseModel):
     ending: str | None
 
 
+class AnswerNow(BaseModel):
+    """The best that is known before the job has ended: a stored result, a schedule solved at once, or the compiler's default."""
+
+    source: Literal["cache", "solved", "default"]
+    measured: bool
+    result: StoredAnswer | None = Field(default=None, description="Of `cache`.")
+    variant: int | None = Field(default=None, description="Of `solved`, as the four below.")
+    ir_hash: str | None = None
+    status: str | None = Field(default=None, description="The solver's verdict.")
+    schedule: ScheduleDocument | None = None
+    certificate: CertificateDocument | None = None
+    conflicts: tuple[Conflict, ...] = Field(default=(), description="Of `default`, if no schedule exists.")
+    reason: Failure | None = Field(default=None, description="Of `default`, if the solver was not asked or failed.")
+    transient: bool | None = Field(default=None, description="The same request may succeed later.")
+
+
 class JobSummary(BaseModel):
     """A job in a list."""
 
@@ -157,7 +176,7 @@ class JobView(JobSummary):
     cancel_requested: bool
     engine: str
     measure: bool
-    pins: dict[str, Any]
+    pins: PinsDocument
     build_options: list[str]
     budget: dict[str, float]
     variants: list[VariantView]
@@ -170,7 +189,7 @@ class JobView(JobSummary):
         description="Baseline's measured time over the winner's; null unless both were measured."
     )
     last_event: int
-    now: dict[str, Any] | None = Field(
+    now: AnswerNow | None = Field(
         default=None, description="Only in the reply to mode=now: the best answer that is known at once."
     )
 

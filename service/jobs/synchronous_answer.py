@@ -3,17 +3,15 @@
 In this order: a stored result; a schedule solved within seconds and accepted by the verifier; the compiler's own choice.
 """
 
-from json import loads
-from typing import Any
-
 from warpwright.service.app_context import Context
 from warpwright.service.errors import ServiceError
-from warpwright.service.jobs.schemas import JobSubmission
+from warpwright.service.jobs.schemas import AnswerNow, JobSubmission
 from warpwright.service.results.schemas import LookupRequest
 from warpwright.service.results.service import lookup
+from warpwright.service.results.stored_answer import read_answer
 from warpwright.service.solve.schemas import SolveRequest
 from warpwright.service.solve.service import solve
-from warpwright.solver.domain import WarpwrightError
+from warpwright.solver.domain import Failure, WarpwrightError
 
 __all__ = ["answer_now"]
 
@@ -21,7 +19,7 @@ SECONDS = 5.0
 WORK_LIMIT = 2_000
 
 
-def answer_now(context: Context, submission: JobSubmission) -> dict[str, Any]:
+def answer_now(context: Context, submission: JobSubmission) -> AnswerNow:
     """What a build can use until the job has ended; ``source`` is ``cache``, ``solved`` or ``default``."""
     family = submission.family()
     try:
@@ -35,7 +33,7 @@ def answer_now(context: Context, submission: JobSubmission) -> dict[str, Any]:
             ),
         )
         if found.found and row is not None:
-            return {"source": "cache", "measured": row.measured, "result": loads(row.answer)}
+            return AnswerNow(source="cache", measured=row.measured, result=read_answer(row.answer))
         answer = solve(
             context,
             SolveRequest(
@@ -50,12 +48,16 @@ def answer_now(context: Context, submission: JobSubmission) -> dict[str, Any]:
         )
     except WarpwrightError as error:
         # The job is submitted and will give the same or a better answer; a build must get one that works now.
-        reason = {"code": error.code, "message": error.message}
-        return {"source": "default", "measured": False, "reason": reason, "transient": isinstance(error, ServiceError)}
+        reason = Failure(error.code, error.message, error.place)
+        return AnswerNow(source="default", measured=False, reason=reason, transient=isinstance(error, ServiceError))
     if answer.schedule is None:
-        return {"source": "default", "measured": False, "status": answer.status, "conflicts": answer.conflicts}
-    return {"source": "solved", "measured": False, "variant": 0, **_schedule(answer.model_dump())}
-
-
-def _schedule(answer: dict[str, Any]) -> dict[str, Any]:
-    return {name: answer[name] for name in ("status", "schedule", "certificate", "ir_hash")}
+        return AnswerNow(source="default", measured=False, status=answer.status, conflicts=answer.conflicts)
+    return AnswerNow(
+        source="solved",
+        measured=False,
+        variant=0,
+        ir_hash=answer.ir_hash,
+        status=answer.status,
+        schedule=answer.schedule,
+        certificate=answer.certificate,
+    )

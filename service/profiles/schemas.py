@@ -1,10 +1,10 @@
 """Wire forms of profiles."""
 
 from datetime import datetime
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from warpwright.service.recorded import ProfileJson
 from warpwright.service.strict_types import exactly_one
 
 __all__ = ["ProfileSummary", "ProfileUpload", "ProfileView"]
@@ -27,7 +27,7 @@ class ProfileSummary(BaseModel):
 class ProfileView(ProfileSummary):
     """A profile with its document: every number with unit, origin and source."""
 
-    document: dict[str, Any]
+    document: ProfileJson
 
 
 class ProfileUpload(BaseModel):
@@ -36,4 +36,4 @@ class ProfileUpload(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra=exactly_one("toml", "document"))
 
     toml: str | None = Field(None, description="The document as TOML text.")
-    document: dict[str, Any] | None = Field(None, description="The document as JSON.")
+    document: ProfileJson | None = Field(None, description="The document as JSON.")

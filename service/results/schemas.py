@@ -1,11 +1,13 @@
 """Wire forms of stored results."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from warpwright.service.build_options import BuildOptionNames
+from warpwright.service.recorded import PinsJson, ProfileJson
+from warpwright.service.results.stored_answer import StoredAnswer
 from warpwright.service.strict_types import Flag, Whole, exactly_one
 
 __all__ = [
@@ -49,8 +51,8 @@ class LookupRequest(BaseModel):
     variants: list[str] | None = Field(
         default=None, min_length=1, max_length=256, description="IR texts of a whole kernel family."
     )
-    profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
-    pins: dict[str, Any] | None = Field(default=None, description="A `warpwright.pins/1` document.")
+    profile: str | ProfileJson = Field(description="A profile's name or digest, or the JSON document itself.")
+    pins: PinsJson | None = Field(default=None, description="A `warpwright.pins/1` document.")
     build_options: BuildOptionNames = Field(
         default_factory=list, description="Options of the builds; other options give another result."
     )
@@ -80,7 +82,7 @@ class LookupAnswer(BaseModel):
     relaxed: list[str] = Field(
         description="Columns in which the answer differs from the request; only those that the request allows to differ."
     )
-    result: dict[str, Any] | None = None
+    result: StoredAnswer | None = None
     reason: str = ""
     fingerprint: dict[str, str]
     nearest: list[NearEntry] = []

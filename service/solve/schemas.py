@@ -4,7 +4,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from warpwright.service.recorded import CertificateDocument, PinsDocument, PinsJson, ProfileJson, ScheduleDocument
 from warpwright.service.strict_types import Real, Whole
+from warpwright.solver.domain import Conflict, Pins
 
 __all__ = ["SolveAnswer", "SolveRequest"]
 
@@ -15,8 +17,8 @@ class SolveRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     ir: str = Field(min_length=1, description="Text of `tvm.ir.save_json(prim_func)`.")
-    profile: str | dict[str, Any] = Field(description="A profile's name or digest, or the JSON document itself.")
-    pins: dict[str, Any] | None = Field(default=None, description="A `warpwright.pins/1` document.")
+    profile: str | ProfileJson = Field(description="A profile's name or digest, or the JSON document itself.")
+    pins: PinsJson | None = Field(default=None, description="A `warpwright.pins/1` document.")
     engine: Literal["cpsat", "z3"] = "cpsat"
     seed: Whole = Field(default=0, ge=0, le=2**31 - 1)
     work_limit: Whole = Field(
@@ -38,11 +40,9 @@ class SolveAnswer(BaseModel):
     kernel: str
     ir_hash: str
     profile_digest: str
-    schedule: dict[str, Any] | None = None
-    certificate: dict[str, Any] | None = None
-    conflicts: list[dict[str, str]] = []
+    schedule: ScheduleDocument | None = None
+    certificate: CertificateDocument | None = None
+    conflicts: tuple[Conflict, ...] = ()
     reason: str = ""
-    pins: dict[str, Any] = Field(
-        default_factory=dict, description="The pins as applied, a `warpwright.pins/1` document."
-    )
+    pins: PinsDocument = Field(default_factory=Pins, description="The pins as applied.")
     explanation: dict[str, Any] | None = Field(default=None, description="The answer to `why`.")

@@ -1,14 +1,13 @@
 """Schedules without building. Stateless: nothing is stored, the same request gives the same answer."""
 
 import time
-from dataclasses import asdict
 
 from warpwright.service.app_context import Context
 from warpwright.service.errors import InvalidRequest, Unavailable
 from warpwright.service.kernels.service import check_size
 from warpwright.service.profiles import service as profiles
 from warpwright.service.solve.schemas import SolveAnswer, SolveRequest
-from warpwright.solver.domain import HardwareProfile, Infeasible, Outcome, Pins, Unknown, Verdict, dump
+from warpwright.solver.domain import HardwareProfile, Infeasible, Outcome, Pins, Unknown, Verdict
 from warpwright.solver.profiles.pin_domains import load_pins
 from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
 
@@ -33,7 +32,7 @@ def solve(context: Context, request: SolveRequest) -> SolveAnswer:
     try:
         kernel = context.toolchain.read(request.ir, profile, _patience(READ_SECONDS))
         answer = _answer(context, kernel, profile, pins, solving, request.seconds)
-        answer.pins = dump(pins)
+        answer.pins = pins
         if request.why is not None:
             patience = _patience(request.seconds + MARGIN_SECONDS)
             answer.explanation = dict(context.toolchain.explain(kernel, profile, pins, request.why, patience))
@@ -64,12 +63,12 @@ def _described(verdict: Verdict, kernel: KernelRead, profile: HardwareProfile) -
         status=verdict.status, kernel=kernel.graph.name, ir_hash=kernel.ir_hash, profile_digest=profile.digest
     )
     if isinstance(verdict, Infeasible):
-        answer.conflicts = [asdict(conflict) for conflict in verdict.conflicts]
+        answer.conflicts = verdict.conflicts
     elif isinstance(verdict, Unknown):
         answer.reason = verdict.reason
     else:
-        answer.schedule = dump(verdict.schedule)
-        answer.certificate = dump(verdict.certificate)
+        answer.schedule = verdict.schedule
+        answer.certificate = verdict.certificate
     return answer
 
 

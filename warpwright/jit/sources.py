@@ -1,9 +1,9 @@
 """Where ``@tuned`` looks schedules up: a lock file, a server, or the service in this process."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from warpwright.client import Client
 from warpwright.kernel_file import KernelFile, KernelVariant
@@ -12,6 +12,7 @@ from warpwright.lowering.compile.options import column_of
 from warpwright.lowering.frontend.irhash import ir_hash
 from warpwright.remote import submission_of, tune_there
 from warpwright.service.results.schemas import LookupRequest
+from warpwright.service.results.stored_answer import StoredAnswer
 from warpwright.solver.domain import HardwareProfile, Schedule, documents
 
 __all__ = ["Choice", "ClientSource", "LockSource", "Source"]
@@ -98,11 +99,9 @@ class ClientSource:
         if not found:
             return None
         _, number, best = min(found, key=lambda entry: entry[:2])
-        document = best.get("schedule")
-        schedule: Schedule | None = documents.load(Schedule, document) if document else None
-        return Choice(str(best.get("kind")), schedule, f"job {best.get('job')}", number)
+        return Choice(best.kind, best.schedule, f"job {best.job}", number)
 
-    def _lookup(self, client: Client, ir: str, profile: HardwareProfile) -> Mapping[str, Any] | None:
+    def _lookup(self, client: Client, ir: str, profile: HardwareProfile) -> StoredAnswer | None:
         request = LookupRequest(ir=ir, profile=documents.dump(profile), build_options=self._options)
         answer = client.lookup(request)
         return answer.result if answer.found else None
@@ -114,8 +113,7 @@ class ClientSource:
             tune_there(client, submission_of(kernel, profile, effort=self._effort, build_options=self._options))
 
 
-def _rank(result: Mapping[str, Any]) -> tuple[bool, float]:
+def _rank(result: StoredAnswer) -> tuple[bool, float]:
     """The order of stored results: measured ones first, then by time."""
-    measured = bool(result.get("measured"))
-    time_ns = result.get("measured_ns") if measured else result.get("forecast_ns")
-    return not measured, float(time_ns) if time_ns is not None else float("inf")
+    time_ns = result.measured_ns if result.measured else result.forecast_ns
+    return not result.measured, time_ns if time_ns is not None else float("inf")

@@ -101,7 +101,7 @@ def test_what_was_tuned_is_found_and_listed(client: Client, profile: HardwarePro
     answer = client.lookup(LookupRequest(ir=ir, profile="h200"))
     assert answer.found
     assert answer.result is not None
-    assert answer.result["candidate"] == job.best
+    assert answer.result.id == job.best
     assert job.id in {result.job for result in client.results(profile="h200")}
 
 
