@@ -106,6 +106,7 @@ def loads(document_type: Any, text: str | bytes) -> Any:
     return load(document_type, data)
 
 
-def _accepted(document_type: Any) -> frozenset[str]:
+def _accepted(document_type: Any) -> tuple[str, ...]:
     members = getattr(document_type, "__args__", ())
-    return frozenset(SCHEMAS[member] for member in members if member in SCHEMAS)
+    # A tuple, since what was sent as the schema may be anything, a value without a hash included.
+    return tuple(SCHEMAS[member] for member in members if member in SCHEMAS)

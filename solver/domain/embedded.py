@@ -23,7 +23,7 @@ class Embedded:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """The value's own schema, with ``schema`` taken off on the way in and put on on the way out."""
-        known = frozenset(SCHEMAS[member] for member in getattr(source, "__args__", (source,)))
+        known = [SCHEMAS[member] for member in getattr(source, "__args__", (source,))]
 
         def read(value: Any, validate: Callable[[Any], Any]) -> Any:
             if not isinstance(value, dict):

@@ -13,10 +13,13 @@ from warpwright.solver.domain import (
     DocumentError,
     Failure,
     Feasible,
+    HardwareProfile,
     Outcome,
+    Pins,
     Proposals,
     ProvenOptimal,
     RejectedStructure,
+    Schedule,
     UndecidedStructure,
     candidate_id,
     dump,
@@ -72,6 +75,18 @@ def test_a_schedule_of_another_version_is_refused_with_its_place(candidate: Cand
     with pytest.raises(DocumentError, match=r"warpwright\.warp-schedule/2") as refused:
         load(Candidate, document)
     assert str(refused.value.place).startswith("/schedule")
+
+
+@pytest.mark.parametrize("schema", [{}, [], None, 1])
+def test_a_schema_may_be_anything_and_is_refused(candidate: Candidate, schema: object) -> None:
+    """A value without a hash was a server error."""
+    for kind, document in ((Pins, {}), (HardwareProfile, {}), (Schedule, dump(candidate.schedule))):
+        with pytest.raises(DocumentError, match="expected schema"):
+            load(kind, {**document, "schema": schema})
+    document = dump(candidate)
+    document["schedule"]["schema"] = schema
+    with pytest.raises(DocumentError, match="expected schema"):
+        load(Candidate, document)
 
 
 def test_proposals_survive_their_document(candidate: Candidate) -> None:
