@@ -251,7 +251,8 @@ def _too_large(space: Space, structure: Structure, profile: HardwareProfile, var
     """The proof by addition: the buffers exceed a block's shared memory."""
     limit = profile.integer("shared.per_block", "bytes")
     held = ", ".join(f"{n} {d} x {space.graph.buffer(n).bytes:,}" for n, d in structure.depths)
-    message = f"{space.bytes_of(structure):,} of {limit:,} bytes of shared memory ({held}, other buffers {space.fixed_bytes:,})"
+    message = f"{space.bytes_of(structure):,} of {limit:,} bytes of shared memory ({held}, "
+    message += f"other buffers {space.fixed_bytes:,}, barriers {space.barrier_bytes(structure):,})"
     shallower = max((depth for _, depth in structure.depths), default=1) - 1
     relaxation = f"depth {shallower}" if shallower else "a smaller tile"
     conflict = Conflict("shared_memory", message, relaxation)

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from warpwright.solver.device.cycles import LOADS
-from warpwright.solver.device.limits import LARGEST_DEPTH, WARPGROUP, WARPGROUP_THREADS
+from warpwright.solver.device.limits import LARGEST_DEPTH, USEFUL_REGISTERS, WARPGROUP, WARPGROUP_THREADS, read_limits
+from warpwright.solver.device.shared_memory import area_bytes, shared_buffers, static_bytes
 from warpwright.solver.device.wgmma import partition
 from warpwright.solver.domain import (
     DepthPin,
@@ -92,9 +93,13 @@ class Space:
     """Loaded buffers that the same operations read, if there are several such groups: a pipeline for each is a choice."""
 
     def bytes_of(self, structure: Structure) -> int:
-        """Shared memory of the structure, without barriers."""
-        ring = sum(self.graph.buffer(name).bytes * depth for name, depth in structure.depths)
-        return self.fixed_bytes + ring
+        """Least shared memory of the structure: all versions, and barriers as if one pipeline had them all."""
+        ring = sum(area_bytes(self.graph, self.graph.buffer(name).bytes, depth) for name, depth in structure.depths)
+        return self.fixed_bytes + ring + self.barrier_bytes(structure)
+
+    def barrier_bytes(self, structure: Structure) -> int:
+        """Static shared memory of the deepest pipeline alone."""
+        return static_bytes([max((depth for _, depth in structure.depths), default=0)])
 
     def base(self, profile: HardwareProfile, warpgroups: int, pins: Pins) -> Iterator[Structure]:
         """Every uniform depth of one width, shallow first, up to the first that does not fit; pins are kept."""
@@ -112,7 +117,7 @@ class Space:
                 return
 
     def fits(self, structure: Structure, profile: HardwareProfile) -> bool:
-        """Whether the buffers fit a block's shared memory (barriers aside)."""
+        """Whether the buffers fit a block's shared memory; the rule has the last word."""
         return self.bytes_of(structure) <= profile.integer("shared.per_block", "bytes")
 
     def refined(self, structure: Structure, profile: HardwareProfile) -> Iterator[Structure]:
@@ -157,7 +162,7 @@ def space_of(graph: KernelGraph, plain: Collection[str] = ()) -> Space:
         if names:
             loaded[scope.id] = tuple(names)
     ring = {name for names in loaded.values() for name in names}
-    fixed = sum(b.bytes for b in graph.buffers if b.memory is Memory.SHARED and b.name not in ring)
+    fixed = sum(area_bytes(graph, b.bytes) for b in shared_buffers(graph) if b.name not in ring)
     shapes = [op.gemm for op in graph.ops if op.gemm is not None]
     products = {scope.id: sum(op.gemm is not None for op in graph.ops_in(scope.id)) for scope in loops}
     return Space(
@@ -190,12 +195,10 @@ def register_splits(profile: HardwareProfile, consumer_warpgroups: int) -> list[
     """
     if not profile.flag("features.setmaxnreg"):
         return [(0, 0)]
-    least = profile.integer("setmaxnreg.minimum", "registers")
-    step = profile.integer("setmaxnreg.step", "registers")
-    groups = consumer_warpgroups + LOAD_WARPGROUPS
-    pool = profile.integer("sm.registers", "registers") // WARPGROUP_THREADS
-    most = min(profile.integer("thread.max_registers", "registers") // step * step - step, 240)
-    pool = min(pool, groups * (pool // groups // step * step) if groups > 2 else groups * most)
+    limits = read_limits(profile)
+    step, groups = limits.setmaxnreg_step, consumer_warpgroups + LOAD_WARPGROUPS
+    pool = groups * limits.launch_registers(WARPGROUP_THREADS * groups, 1)
+    least, most = limits.setmaxnreg_minimum, min(limits.thread_registers // step * step - step, USEFUL_REGISTERS)
     splits = []
     for load in (least, least + 2 * step):
         consumer = min(most, (pool - LOAD_WARPGROUPS * load) // consumer_warpgroups // step * step)

@@ -9,12 +9,23 @@ from functools import lru_cache
 
 from warpwright.solver.domain.profile import HardwareProfile
 
-__all__ = ["LARGEST_DEPTH", "WARPGROUP", "WARPGROUP_THREADS", "WARP_THREADS", "DeviceLimits", "read_limits"]
+__all__ = [
+    "LARGEST_DEPTH",
+    "USEFUL_REGISTERS",
+    "WARPGROUP",
+    "WARPGROUP_THREADS",
+    "WARP_THREADS",
+    "DeviceLimits",
+    "read_limits",
+]
 
 WARP_THREADS = 32
 WARPGROUP = 4
 """Warps of a warpgroup: they start at a multiple of four, issue WGMMA together and reallocate registers together."""
 WARPGROUP_THREADS = WARPGROUP * WARP_THREADS
+
+USEFUL_REGISTERS = 240
+"""Budget beyond which nothing was seen to gain: ptxas gives a thread 255 at most, and libraries stop at 240."""
 
 LARGEST_DEPTH = 12
 """Versions of a buffer that searches offer on their own; a pin may go beyond. At twelve every latency in the profiles is

@@ -4,7 +4,7 @@ The last levels do not judge speed. They make the answer unique and sensible: re
 loader may have, the most that helps a consumer), the kernel's own width, source order, earlier buffers deeper.
 """
 
-from warpwright.solver.device.limits import WARPGROUP_THREADS
+from warpwright.solver.device.limits import USEFUL_REGISTERS, WARPGROUP_THREADS
 from warpwright.solver.engines.model import Expr, linear
 from warpwright.solver.warp.encoding import Encoding
 from warpwright.solver.warp.families.shared_memory import on_chip
@@ -12,8 +12,6 @@ from warpwright.solver.warp.problem import CONSUMER
 
 __all__ = ["objectives"]
 
-USEFUL_REGISTERS = 240
-"""Budget above which no gain was seen: ptxas gives a thread at most 255, and libraries stop at 240."""
 SYNCHRONISATIONS_A_PIPELINE = 4
 
 

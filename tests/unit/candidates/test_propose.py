@@ -87,7 +87,7 @@ def test_what_memory_cannot_hold_is_refused_with_the_numbers(gemm: Proposals) ->
     refused = [rejected for rejected in gemm.rejected if rejected.variant == 0]
     conflict = refused[0].conflicts[0]
     assert conflict.family == "shared_memory"
-    assert "262,144 of 232,448 bytes" in conflict.message
+    assert "263,168 of 232,448 bytes" in conflict.message
     assert conflict.relaxation == "depth 3"
 
 
