@@ -70,7 +70,7 @@ class Structure:
         registers = f"{self.load_registers}/{self.consumer_registers}" if self.consumer_registers else "as launched"
         return {
             "consumer_warpgroups": str(self.warpgroups),
-            "pipelines": "one a product" if self.grouped else "merged" if self.merged else "separate",
+            "pipelines": "one per product" if self.grouped else "merged" if self.merged else "separate",
             "depth": ",".join(f"{name}={depth}" for name, depth in self.depths),
             "store": "own role" if self.store_role else "consumer",
             "registers": registers,

@@ -56,7 +56,7 @@ def test_each_product_of_a_loop_can_have_a_pipeline_of_its_own_for_its_operands(
     """So the first one's tiles are free while the second one is in flight; one pipeline for all waits for both."""
     graph = kernels.gemm_in_pairs()
     found = {c.structure["pipelines"]: c for c in propose(graph, H200, count=4).candidates}
-    assert [(p.name, p.buffers, p.depth) for p in warp_schedule(found["one a product"]).pipelines] == [
+    assert [(p.name, p.buffers, p.depth) for p in warp_schedule(found["one per product"]).pipelines] == [
         ("as_bs", ("As", "Bs"), 2),
         ("at_bt", ("At", "Bt"), 2),
     ]
