@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from warpwright.solver.ascend.answer import Answer, recomputed_versions
+from warpwright.solver.ascend.answer import SchedulerAnswer, recomputed_versions
 from warpwright.solver.ascend.families import check_answer
 from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
 from warpwright.solver.ascend.solve import solve_problem
@@ -79,7 +79,7 @@ def _tilelang(scheduler: Any, call: dict[str, Any], repeats: int) -> dict[str, A
     }
 
 
-def _ask(scheduler: Any, problem: Problem) -> Answer:
+def _ask(scheduler: Any, problem: Problem) -> SchedulerAnswer:
     common = (list(problem.latencies), list(problem.iis), list(problem.resource_flags))
     if not isinstance(problem, LoopProblem):
         starts, _ = scheduler.z3_schedule_python(
@@ -89,7 +89,7 @@ def _ask(scheduler: Any, problem: Problem) -> Answer:
             owner_exclusion_deps=list(problem.owner_exclusion_deps),
             pipe_order_deps=list(problem.pipe_order_deps),
         )
-        return Answer(None, tuple(int(s) for s in starts))
+        return SchedulerAnswer(None, tuple(int(s) for s in starts))
     starts, versions, interval = scheduler.z3_schedule_loop_python(
         problem.num_stages,
         *common,
@@ -107,7 +107,7 @@ def _ask(scheduler: Any, problem: Problem) -> Answer:
     )
     plain = tuple(int(s) for s in starts)
     counts = tuple(int(v) for v in versions)
-    return Answer(int(interval), plain, counts or recomputed_versions(problem, int(interval), plain))
+    return SchedulerAnswer(int(interval), plain, counts or recomputed_versions(problem, int(interval), plain))
 
 
 if __name__ == "__main__":

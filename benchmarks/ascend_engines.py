@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.solver.ascend.modelled import optimise_with_engine
-from warpwright.solver.ascend.optimise import Limits, Optimum, optimise_loop
+from warpwright.solver.ascend.optimise import NodeLimits, Optimum, optimise_loop
 from warpwright.solver.ascend.problem import LoopProblem, problem_from_call
 from warpwright.solver.engines import Budget, engine
 
@@ -38,7 +38,7 @@ def compared(problem: LoopProblem, budget: Budget) -> dict[str, Any]:
     """One call by all ways."""
     return {
         "tasks": len(problem.latencies),
-        "exact": solved(lambda: optimise_loop(problem, Limits())),
+        "exact": solved(lambda: optimise_loop(problem, NodeLimits())),
         "cpsat": solved(lambda: optimise_with_engine(problem, "cpsat", budget, proposals=False)),
         "cpsat_with_proposals": solved(lambda: optimise_with_engine(problem, "cpsat", budget)),
     }

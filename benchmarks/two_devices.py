@@ -21,7 +21,7 @@ from benchmarks.h200.building import Built, Workshop
 from benchmarks.h200.measuring import floor_ns, simulated
 from benchmarks.h200.problems import PROBLEMS
 from warpwright.lowering.compile import CompiledKernel
-from warpwright.lowering.measure import Job
+from warpwright.lowering.measure import MeasureJob
 from warpwright.lowering.measure.statistics import quantile
 from warpwright.solver.domain import CandidateKind
 from warpwright.solver.profiles import load_profile
@@ -51,7 +51,7 @@ def build(problem_name: str, profile_name: str, folder: Path, *, source_only: bo
         shop.close()
 
 
-def session(jobs: Sequence[Job], device: dict[str, Any]) -> list[float]:
+def session(jobs: Sequence[MeasureJob], device: dict[str, Any]) -> list[float]:
     """Medians, in milliseconds, of the kernel measured several times on one device."""
     report: MeasureReport = measure_all(jobs, device, budget_seconds=120)
     figures = [result.summary.median_ns / 1e6 for result in report.results if result.summary is not None]
@@ -85,7 +85,7 @@ def main() -> int:
         kernel, reference = built[CandidateKind.DEFAULT], built[CandidateKind.UNSPECIALIZED]
         if options.device == "simulated":
             kernel, reference = simulated(kernel, "kernel"), simulated(reference, "reference")
-        job = Job("", kernel, reference, floor_ns(problem, profile))
+        job = MeasureJob("", kernel, reference, floor_ns(problem, profile))
         jobs = [replace(job, candidate=f"repeat {number}") for number in range(options.repeats)]
         script = {"kernel": {"ns": 2e6, "noise": 0.003}}
         devices = [{"kind": options.device, "index": index, "kernels": script} for index in (0, 1)]

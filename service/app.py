@@ -29,7 +29,7 @@ from warpwright.service.jobs.endpoints import router as jobs
 from warpwright.service.jobs.runner import Runner
 from warpwright.service.jobs.waiting import StreamCount
 from warpwright.service.logs import configure
-from warpwright.service.outer_middleware import Edge
+from warpwright.service.outer_middleware import OuterMiddleware
 from warpwright.service.profiles.endpoints import router as profiles
 from warpwright.service.profiles.service import seed
 from warpwright.service.results.endpoints import router as results
@@ -129,7 +129,7 @@ def create_app(
     app.include_router(report_router)
     app.include_router(dashboard, include_in_schema=False)
     app.mount("/static", static_files)
-    app.add_middleware(Edge, settings=settings)
+    app.add_middleware(OuterMiddleware, settings=settings)
     describe(app)
     return app
 

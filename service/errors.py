@@ -28,12 +28,12 @@ from warpwright.tuning.outage import Outage
 
 __all__ = [
     "BadRequest",
-    "Conflict",
     "Forbidden",
     "Gone",
     "InvalidRequest",
     "NotFound",
     "ServiceError",
+    "StateConflict",
     "TooLarge",
     "TooManyRequests",
     "Unauthorized",
@@ -101,7 +101,7 @@ class NotFound(ServiceError):
     code = "not-found"
 
 
-class Conflict(ServiceError):
+class StateConflict(ServiceError):
     """The request contradicts what is stored: an idempotency key with another body, a job that has ended."""
 
     status = HTTPStatus.CONFLICT

@@ -18,7 +18,7 @@ from warpwright.service.settings import Settings, is_loopback
 from warpwright.solver.domain import WarpwrightError
 from warpwright.tuning import telemetry
 
-__all__ = ["Edge"]
+__all__ = ["OuterMiddleware"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -35,7 +35,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"
 _OF_PROXIES = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"})
 
 
-class Edge:
+class OuterMiddleware:
     """Wraps the application. A client's ``traceparent`` (W3C) is continued; otherwise a trace begins here."""
 
     def __init__(self, app: Application, settings: Settings) -> None:

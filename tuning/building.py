@@ -14,7 +14,7 @@ from warpwright.tuning.build import BuildPlan, build, skipped
 from warpwright.tuning.events import StepStarted
 from warpwright.tuning.measure.session_time import ESSENTIAL
 from warpwright.tuning.result import Step
-from warpwright.tuning.run import Run
+from warpwright.tuning.run import TuningRun
 from warpwright.tuning.toolchain import Patience, Stop
 from warpwright.tuning.verify_baselines import judged
 
@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.2
 class _Builds:
     """Builds that run. Those that are not essential are ended when building is over."""
 
-    run: Run
+    run: TuningRun
     pool: ThreadPoolExecutor
     rest: Stop = field(default_factory=Stop)
     running: dict[Future[Candidate], BuildPlan] = field(default_factory=dict)
@@ -60,7 +60,7 @@ def nothing_known(candidate: str) -> Candidate | None:
     return None
 
 
-def build_all(run: Run, plans: Sequence[BuildPlan], known: Known, parallel: int) -> None:
+def build_all(run: TuningRun, plans: Sequence[BuildPlan], known: Known, parallel: int) -> None:
     """Build plans, ``parallel`` at a time, except those whose end is known; every one has ended when this returns."""
 
     def ended(plan: BuildPlan, record: Candidate) -> None:
@@ -95,5 +95,5 @@ def build_all(run: Run, plans: Sequence[BuildPlan], known: Known, parallel: int)
         run.ended(skipped(plan, run.stop.reason or "budget"))
 
 
-def _may_begin(run: Run, plan: BuildPlan, essential: set[str]) -> bool:
+def _may_begin(run: TuningRun, plan: BuildPlan, essential: set[str]) -> bool:
     return not run.over() if plan.id in essential else not run.building_is_over()

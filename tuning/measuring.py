@@ -9,7 +9,7 @@ from warpwright.tuning.events import Phase, PhaseEntered, StepStarted
 from warpwright.tuning.ranking import best_of
 from warpwright.tuning.result import Step
 from warpwright.tuning.roofline_floor import floor_ns
-from warpwright.tuning.run import Run
+from warpwright.tuning.run import TuningRun
 from warpwright.tuning.size_checks import SizeChecks
 from warpwright.tuning.toolchain import Contestant, KernelRead, Measurement, StepFailed
 from warpwright.tuning.verify_baselines import refused_by_our_rules
@@ -29,7 +29,7 @@ ENVIRONMENT = frozenset(
 """Endings of a measurement that say nothing of the candidate: it stays as far as it had come, and the reason stands beside it."""
 
 
-def measure_built(run: Run, kernels: Mapping[int, KernelRead]) -> None:
+def measure_built(run: TuningRun, kernels: Mapping[int, KernelRead]) -> None:
     """Measure what was built, in one session."""
     built = _to_measure(tuple(run.records.values()))
     if not built or run.over():
@@ -83,7 +83,7 @@ def _to_measure(records: Sequence[Candidate]) -> list[Candidate]:
     return [r for r in records if r in fresh or r.id in again]
 
 
-def confirm(run: Run, checks: SizeChecks) -> None:
+def confirm(run: TuningRun, checks: SizeChecks) -> None:
     """Check the presumptive winner at the kernel's other sizes, and the next one if it fails there."""
     while (best := best_of(tuple(run.records.values()))) is not None and checks.pending(best) and not run.over():
         run.emit(StepStarted(best.id, Step.MEASURE))

@@ -27,7 +27,7 @@ from warpwright.tuning.planning import baselines, next_yardstick, plans_of
 from warpwright.tuning.ranking import best_of, note_of
 from warpwright.tuning.request import TuneRequest
 from warpwright.tuning.result import Ending, TuneResult, VariantReport
-from warpwright.tuning.run import Run
+from warpwright.tuning.run import TuningRun
 from warpwright.tuning.size_checks import RIGHT, SizeChecks, size_entries
 from warpwright.tuning.toolchain import KernelRead, StepFailed, Stop, Toolchain
 
@@ -64,7 +64,7 @@ def tune(
     measures = request.measure and toolchain.measures(request.profile)
     announced = toolchain.announced(request.profile, deadline) if measures else nullcontext(_never)
     with announced as latest_start:
-        run = Run(request, toolchain, events, stop or Stop(), deadline, measures, latest_start)
+        run = TuningRun(request, toolchain, events, stop or Stop(), deadline, measures, latest_start)
         run.emit(PhaseEntered(Phase.SOLVING))
         kernels, variants, not_applicable = _read(run)
         proposals = Proposals(ended="stopped") if run.over() else _propose(run, kernels)
@@ -97,7 +97,7 @@ def _never() -> float:
 
 
 def _build(
-    run: Run,
+    run: TuningRun,
     kernels: Mapping[int, KernelRead],
     proposals: Proposals,
     first: int,
@@ -125,7 +125,7 @@ def _build(
         build_all(run, more, known, parallel)
 
 
-def _read(run: Run) -> tuple[dict[int, KernelRead], tuple[VariantReport, ...], Failure | None]:
+def _read(run: TuningRun) -> tuple[dict[int, KernelRead], tuple[VariantReport, ...], Failure | None]:
     kernels: dict[int, KernelRead] = {}
     reports: list[VariantReport] = []
     first_refusal: WarpwrightError | None = None
@@ -158,7 +158,7 @@ def _read(run: Run) -> tuple[dict[int, KernelRead], tuple[VariantReport, ...], F
     return kernels, tuple(reports), not_applicable
 
 
-def _propose(run: Run, kernels: Mapping[int, KernelRead]) -> Proposals:
+def _propose(run: TuningRun, kernels: Mapping[int, KernelRead]) -> Proposals:
     if not kernels:
         return Proposals()
     try:
@@ -170,7 +170,7 @@ def _propose(run: Run, kernels: Mapping[int, KernelRead]) -> Proposals:
         return Proposals(ended=error.failure.message)
 
 
-def _note(run: Run, best: Candidate | None, missed: str) -> str:
+def _note(run: TuningRun, best: Candidate | None, missed: str) -> str:
     """What the answer is based on; says so if something was to be measured, or checked at other sizes, and was not."""
     note = note_of(best)
     if missed and best is not None and best.outcome is Outcome.COMPILED:
@@ -183,7 +183,7 @@ def _note(run: Run, best: Candidate | None, missed: str) -> str:
 
 
 def _ending(
-    run: Run, kernels: Mapping[int, KernelRead], proposals: Proposals, not_applicable: Failure | None
+    run: TuningRun, kernels: Mapping[int, KernelRead], proposals: Proposals, not_applicable: Failure | None
 ) -> Ending:
     if not kernels:
         return Ending.NOT_APPLICABLE if not_applicable else Ending.UNKNOWN

@@ -12,14 +12,14 @@ from warpwright.tuning.partial_reasons import UNMEASURED
 from warpwright.tuning.request import TuneRequest
 from warpwright.tuning.toolchain import Patience, Stop, Toolchain
 
-__all__ = ["Run"]
+__all__ = ["TuningRun"]
 
 MEASURE_SHARE = 0.5
 """Of the wall time, at most so much is kept for measuring: a session over nothing is of no use either."""
 
 
 @dataclass(slots=True)
-class Run:
+class TuningRun:
     """State of one tuning."""
 
     request: TuneRequest

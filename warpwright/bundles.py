@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from warpwright.lowering.compile import CompiledKernel, from_document
-from warpwright.lowering.measure.runner import Job
+from warpwright.lowering.measure.runner import MeasureJob
 from warpwright.result import Result
 from warpwright.solver.domain import Candidate, CandidateKind
 from warpwright.solver.domain.errors import WarpwrightError
@@ -33,7 +33,7 @@ def contents_of(result: Result, folder: Path) -> Contents:
         )
     baselines = tuple(candidate.id for candidate in built if candidate.kind is not CandidateKind.SCHEDULED)
     return Contents(
-        jobs=tuple(Job(candidate.id, kernels[candidate.id], reference) for candidate in built),
+        jobs=tuple(MeasureJob(candidate.id, kernels[candidate.id], reference) for candidate in built),
         origin=result.job or result.kernel,
         profile=result.profile,
         always_final=baselines,

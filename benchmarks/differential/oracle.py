@@ -12,7 +12,7 @@ import tilelang
 from tilelang import tvm
 
 from warpwright.lowering.frontend.storage import Storages
-from warpwright.lowering.frontend.walk import Kernel
+from warpwright.lowering.frontend.walk import WalkedKernel
 from warpwright.lowering.materialize.annotate import SCHEDULE_KEY, with_schedule
 from warpwright.lowering.materialize.objects import schedule_object
 from warpwright.solver.domain import Fence, RoleBody, ScopeProgram, WarpSchedule
@@ -25,7 +25,7 @@ tirx = tvm.tirx
 class Oracle:
     """One kernel, prepared; ask it of any number of schedules."""
 
-    def __init__(self, kernel: Kernel, arch: str) -> None:
+    def __init__(self, kernel: WalkedKernel, arch: str) -> None:
         self._target = tvm.target.Target({"kind": "cuda", "arch": arch})
         names = {name: buffer.name for name, buffer in Storages(kernel).tvm_buffers().items()}
         with self._target:

@@ -11,7 +11,7 @@ the hardware profile, so absolute intervals are ours and not comparable with the
 from collections.abc import Callable
 
 from benchmarks.graphs.builder import Costs, LoopBuilder
-from warpwright.solver.modulo import Group, Memory, ModuloProblem
+from warpwright.solver.modulo import Group, ModuloMemory, ModuloProblem
 from warpwright.solver.profiles import builtin_profile
 
 __all__ = ["attention_cases", "blackwell_backward", "blackwell_forward", "hopper_backward", "hopper_forward"]
@@ -311,11 +311,11 @@ def _load_warp() -> Group:
     return Group("load", 1, 64, variable_latency=True)
 
 
-def _shared(loop: LoopBuilder, resident: int = KEYS * DEPTH * WORD) -> tuple[Memory, ...]:
+def _shared(loop: LoopBuilder, resident: int = KEYS * DEPTH * WORD) -> tuple[ModuloMemory, ...]:
     """Shared memory of a block less the tiles that stay for the whole loop."""
     capacity = loop.costs.profile.integer("shared.per_block", "bytes")
-    return (Memory("shared", capacity - resident),)
+    return (ModuloMemory("shared", capacity - resident),)
 
 
-def _tensor_memory(loop: LoopBuilder) -> Memory:
-    return Memory("tensor_memory", loop.costs.profile.integer("tensor_memory.columns", "columns"))
+def _tensor_memory(loop: LoopBuilder) -> ModuloMemory:
+    return ModuloMemory("tensor_memory", loop.costs.profile.integer("tensor_memory.columns", "columns"))

@@ -8,7 +8,16 @@ exponential of a 128x128 tile. Streamed inputs have latency 0 and no wait, becau
 from dataclasses import dataclass, field
 
 from warpwright.solver.domain import HardwareProfile
-from warpwright.solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, Wait
+from warpwright.solver.modulo import (
+    Group,
+    ModuloEdge,
+    ModuloMemory,
+    ModuloOp,
+    ModuloProblem,
+    ModuloUnit,
+    ModuloWait,
+    Use,
+)
 
 __all__ = ["Costs", "LoopBuilder"]
 
@@ -57,41 +66,43 @@ class LoopBuilder:
 
     name: str
     costs: Costs
-    ops: list[Op] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
+    ops: list[ModuloOp] = field(default_factory=list)
+    edges: list[ModuloEdge] = field(default_factory=list)
 
     def load(self, name: str, size: int) -> str:
         """A streamed input tile in shared memory: variable latency, its own group."""
         busy = self.costs.load(size)
-        self.ops.append(Op(name, busy, (Use("tma", busy),), memory=(("shared", size),), variable_latency=True))
+        self.ops.append(ModuloOp(name, busy, (Use("tma", busy),), memory=(("shared", size),), variable_latency=True))
         return name
 
     def step(self, name: str, unit: str, cycles: int, *, registers: int = 0, hand_off: int = 0, **kept: int) -> str:
         """An operation of a warpgroup on registers; ``kept`` are bytes or columns its result holds elsewhere."""
         memory = tuple(kept.items())
-        self.ops.append(Op(name, cycles, (Use(unit, cycles),), 4, registers, memory, hand_off))
+        self.ops.append(ModuloOp(name, cycles, (Use(unit, cycles),), 4, registers, memory, hand_off))
         return name
 
     def issue(self, name: str, cycles: int, **kept: int) -> str:
         """A tensor core operation that one warp issues and whose result stays in tensor memory."""
         memory = tuple(kept.items())
-        self.ops.append(Op(name, cycles, (Use("tensor_core", cycles),), 1, 0, memory, self.costs.signal()))
+        self.ops.append(ModuloOp(name, cycles, (Use("tensor_core", cycles),), 1, 0, memory, self.costs.signal()))
         return name
 
     def streamed(self, source: str, target: str, hold: int) -> None:
         """A streamed input: there when asked for, kept for the consumer's whole execution."""
-        self.edges.append(Edge(source, target, 0, wait=Wait.NEVER, hold=hold))
+        self.edges.append(ModuloEdge(source, target, 0, wait=ModuloWait.NEVER, hold=hold))
 
     def flow(self, source: str, target: str, *, distance: int = 0, hold: int = 0, drain: bool = False) -> None:
         """The result of one operation to another, after its full execution; ``drain`` blocks also on one group."""
         latency = next(op.cycles for op in self.ops if op.id == source)
-        wait = Wait.ALWAYS if drain else Wait.ACROSS
-        self.edges.append(Edge(source, target, latency, distance, wait, True, hold))
+        wait = ModuloWait.ALWAYS if drain else ModuloWait.ACROSS
+        self.edges.append(ModuloEdge(source, target, latency, distance, wait, True, hold))
 
-    def problem(self, groups: tuple[Group, ...], memories: tuple[Memory, ...], *, stages: int = 3) -> ModuloProblem:
+    def problem(
+        self, groups: tuple[Group, ...], memories: tuple[ModuloMemory, ...], *, stages: int = 3
+    ) -> ModuloProblem:
         """The finished problem: one of each unit a multiprocessor."""
         names = dict.fromkeys(use.unit for op in self.ops for use in op.uses)
-        units = tuple(Unit(name, 1) for name in names)
+        units = tuple(ModuloUnit(name, 1) for name in names)
         return ModuloProblem(self.name, units, tuple(self.ops), tuple(self.edges), memories, groups, stages)
 
 

@@ -7,7 +7,7 @@ Costs are a B200's with head dimension 64, so the exponentials bind and fill the
 """
 
 from benchmarks.graphs.builder import Costs, LoopBuilder
-from warpwright.solver.modulo import Group, Memory, ModuloProblem
+from warpwright.solver.modulo import Group, ModuloMemory, ModuloProblem
 from warpwright.solver.profiles import builtin_profile
 
 __all__ = ["SIZES", "scaling_case"]
@@ -29,7 +29,7 @@ def scaling_case(ops: int) -> ModuloProblem:
         loop.step(f"extra{index}", "alu", loop.costs.alu(TILE), registers=1)
         loop.flow(before, f"extra{index}")
     groups = tuple(Group(f"wg{index}", 4, 200) for index in range(count))
-    memory = Memory("shared", builtin_profile("b200").integer("shared.per_block", "bytes"))
+    memory = ModuloMemory("shared", builtin_profile("b200").integer("shared.per_block", "bytes"))
     return loop.problem((*groups, Group("load", 1, 64, variable_latency=True)), (memory,))
 
 

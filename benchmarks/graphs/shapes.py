@@ -8,7 +8,16 @@ from random import Random
 
 from benchmarks.graphs.attention import blackwell_backward, blackwell_forward
 from benchmarks.graphs.builder import Costs, LoopBuilder
-from warpwright.solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, Wait
+from warpwright.solver.modulo import (
+    Group,
+    ModuloEdge,
+    ModuloMemory,
+    ModuloOp,
+    ModuloProblem,
+    ModuloUnit,
+    ModuloWait,
+    Use,
+)
 from warpwright.solver.profiles import builtin_profile
 
 __all__ = ["product_chain", "random_loop", "shape_cases"]
@@ -59,14 +68,14 @@ def product_chain(count: int, *, warpgroups: int = 2) -> ModuloProblem:
         *(Group(f"wg{index}", 4, 240) for index in range(warpgroups)),
         Group("load", 1, 64, variable_latency=True),
     )
-    memory = Memory("shared", builtin_profile("h100").integer("shared.per_block", "bytes"))
+    memory = ModuloMemory("shared", builtin_profile("h100").integer("shared.per_block", "bytes"))
     return loop.problem(groups, (memory,), stages=4)
 
 
 def random_loop(ops: int, *, groups: int, seed: int = 1) -> ModuloProblem:
     """A random graph with recurrences, three units (one with two instances), a memory, and drains on a third of the edges."""
     rng = Random(seed)
-    units = (Unit("first", 1), Unit("second", 1), Unit("pair", 2))
+    units = (ModuloUnit("first", 1), ModuloUnit("second", 1), ModuloUnit("pair", 2))
     bodies, edges = [], []
     for index in range(ops):
         cycles = rng.choice(LATENCIES)
@@ -74,7 +83,7 @@ def random_loop(ops: int, *, groups: int, seed: int = 1) -> ModuloProblem:
         registers = rng.choice((0, 8, 16, 32))
         held = (("memory", rng.choice((0, 0, 1, 2))),)
         bodies.append(
-            Op(
+            ModuloOp(
                 f"op{index}",
                 cycles,
                 (use,),
@@ -87,14 +96,14 @@ def random_loop(ops: int, *, groups: int, seed: int = 1) -> ModuloProblem:
     for index in range(1, ops):
         for _ in range(rng.choice((1, 1, 2))):
             source = rng.randrange(max(0, index - 18), index)
-            wait = rng.choice((Wait.ACROSS, Wait.ACROSS, Wait.ALWAYS))
+            wait = rng.choice((ModuloWait.ACROSS, ModuloWait.ACROSS, ModuloWait.ALWAYS))
             hold = rng.choice((0, 0, bodies[index].cycles))
-            edges.append(Edge(f"op{source}", f"op{index}", bodies[source].cycles, 0, wait, True, hold))
+            edges.append(ModuloEdge(f"op{source}", f"op{index}", bodies[source].cycles, 0, wait, True, hold))
     for _ in range(ops // 8):
         source = rng.randrange(2, ops)
         target = rng.randrange(max(0, source - 10), source)
-        edges.append(Edge(f"op{source}", f"op{target}", bodies[source].cycles, rng.choice((1, 1, 2))))
+        edges.append(ModuloEdge(f"op{source}", f"op{target}", bodies[source].cycles, rng.choice((1, 1, 2))))
     places = tuple(Group(f"wg{index}", 4, 232) for index in range(groups))
-    memory = Memory("memory", max(12, ops // 2))
+    memory = ModuloMemory("memory", max(12, ops // 2))
     name = f"random-{ops}-{groups}-{seed}"
     return ModuloProblem(name, units, tuple(bodies), tuple(edges), (memory,), places, 4)

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.h200.building import Built
 from benchmarks.h200.problems import Problem
 from warpwright.lowering.compile import CompiledKernel
-from warpwright.lowering.measure import GPU_1, Job, Measured, Protocol, yardstick
+from warpwright.lowering.measure import GPU_1, Measured, MeasureJob, Protocol, yardstick
 from warpwright.solver.domain import CandidateKind, HardwareProfile
 from warpwright.tuning.measure import MeasureReport, measure_all
 
@@ -35,9 +35,9 @@ def measure_problem(
         usable = [replace_binary(one) for one in usable]
         reference = simulated(reference, "reference")
     floor = floor_ns(problem, profile)
-    libraries = [Job(name, yardstick(name, reference.arguments), None) for name in problem.yardsticks]
+    libraries = [MeasureJob(name, yardstick(name, reference.arguments), None) for name in problem.yardsticks]
     ordered = sorted(usable, key=lambda one: (one.plan.kind is CandidateKind.SCHEDULED, one.plan.forecast_ns or 0.0))
-    jobs = [Job(one.plan.id, kernel, reference, floor) for one in ordered if (kernel := one.kernel) is not None]
+    jobs = [MeasureJob(one.plan.id, kernel, reference, floor) for one in ordered if (kernel := one.kernel) is not None]
     kinds = {(one.plan.kind, one.plan.options) for one in usable if one.plan.kind is not CandidateKind.UNSPECIALIZED}
     groups = [[one.plan.id for one in usable if (one.plan.kind, one.plan.options) == kind] for kind in sorted(kinds)]
     return measure_all(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from warpwright.solver.domain import ROOT
 
-__all__ = ["CAPACITY_KEYS", "Layout", "LoopNode", "Storage", "Unit", "containers"]
+__all__ = ["CAPACITY_KEYS", "Layout", "LoopNode", "SchedulerTask", "Storage", "containers"]
 
 CAPACITY_KEYS: dict[str, str] = {
     "shared": "ub",
@@ -41,11 +41,11 @@ class LoopNode:
     num_stages: int
     enable_offset: bool
     eligible: tuple[str, ...]
-    units: list["Unit"] = field(default_factory=list)
+    units: list["SchedulerTask"] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Unit:
+class SchedulerTask:
     """One task of the scheduler: a statement with a cost, or a nested loop."""
 
     id: str
@@ -69,17 +69,17 @@ class Layout:
     grid: int | None
     storages: dict[str, Storage]
     globals: dict[str, tuple[tuple[int, ...], str]]
-    units: list[Unit]
+    units: list[SchedulerTask]
     simt: bool
     explicit: tuple[str, ...] = ()
     affine: bool = True
     """False when a loop has variable bounds or a ``while``: ring indices then need counters."""
 
 
-def containers(layout: Layout) -> Iterator[tuple[str, LoopNode | None, list[Unit]]]:
+def containers(layout: Layout) -> Iterator[tuple[str, LoopNode | None, list[SchedulerTask]]]:
     """Scopes in the order in which AutoSchedule schedules them: children first, the root (``None``) last."""
 
-    def walk(units: list[Unit]) -> Iterator[tuple[str, LoopNode | None, list[Unit]]]:
+    def walk(units: list[SchedulerTask]) -> Iterator[tuple[str, LoopNode | None, list[SchedulerTask]]]:
         for unit in units:
             if unit.loop is not None:
                 yield from walk(unit.loop.units)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tilelang import tvm
 
-from warpwright.lowering.ascend.layout import Layout, LoopNode, Storage, Unit
+from warpwright.lowering.ascend.layout import Layout, LoopNode, SchedulerTask, Storage
 from warpwright.solver.domain import NotApplicable
 
 __all__ = ["claimed_storages", "read_layout", "storage_name"]
@@ -72,7 +72,7 @@ class _Reader:
         for buffer in function.buffer_map.values():
             self.globals[storage_name(buffer)] = (_shape(buffer), str(buffer.dtype))
 
-    def units(self, statement: Any, *, guarded: bool) -> list[Unit]:
+    def units(self, statement: Any, *, guarded: bool) -> list[SchedulerTask]:
         """Units directly inside a statement, in order."""
         if isinstance(statement, tirx.SeqStmt):
             return [unit for part in statement.seq for unit in self.units(part, guarded=guarded)]
@@ -96,7 +96,7 @@ class _Reader:
         body = getattr(statement, "body", None)
         return self.units(body, guarded=guarded) if body is not None else []
 
-    def _unit(self, statement: Any, guarded: bool) -> Unit:
+    def _unit(self, statement: Any, guarded: bool) -> SchedulerTask:
         stage = _stage(statement.node)
         body, guarded = _unwrapped(statement.body, guarded)
         if isinstance(body, tirx.For | tirx.While):
@@ -106,7 +106,7 @@ class _Reader:
             latency, interval = int(body.node.get("latency", 0)), int(body.node.get("ii", 0))
         accesses = self._accesses(statement.body)
         name = self._named(_verb(statement.body, self) + _object(accesses))
-        return Unit(
+        return SchedulerTask(
             id=name,
             reads=accesses["reads"],
             writes=accesses["writes"],
@@ -119,7 +119,7 @@ class _Reader:
             stage=stage,
         )
 
-    def _loop(self, loop: Any, guarded: bool, stage: int | None) -> Unit:
+    def _loop(self, loop: Any, guarded: bool, stage: int | None) -> SchedulerTask:
         annotations = dict(loop.annotations)
         is_while = isinstance(loop, tirx.While)
         trips = None if is_while else _integer(loop.extent)
@@ -138,7 +138,7 @@ class _Reader:
             kind: tuple(dict.fromkeys(n for unit in node.units for n in getattr(unit, kind)))
             for kind in ("reads", "writes", "global_reads", "global_writes")
         }
-        return Unit(
+        return SchedulerTask(
             id=name,
             reads=union["reads"],
             writes=union["writes"],

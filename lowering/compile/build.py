@@ -20,7 +20,7 @@ from warpwright.lowering.outcome import StepOutcome
 from warpwright.solver.domain import Outcome
 from warpwright.solver.domain.identity import digest_bytes, digest_text
 
-__all__ = ["Built", "Compiler", "artifact_damage", "build"]
+__all__ = ["BuildResult", "Compiler", "artifact_damage", "build"]
 
 LIBRARY, LOG, RECORD = "kernel.so", "compiler.log", "build.json"
 ELF_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -57,7 +57,7 @@ class Compiler(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuildResult:
     """A finished or failed build: ``failure`` set, or ``binary`` and ``report``."""
 
     failure: StepOutcome | None
@@ -68,7 +68,7 @@ class Built:
     reused: bool = False
 
 
-def build(launcher: str, arch: str, toolchain: Compiler, output: Path) -> Built:
+def build(launcher: str, arch: str, toolchain: Compiler, output: Path) -> BuildResult:
     """Compiles a launcher source into ``output/<key>/kernel.so``, or reuses an undamaged existing one.
 
     The key is the digest of source, architecture, flags and compiler version, so equal sources are compiled once.
@@ -82,12 +82,12 @@ def build(launcher: str, arch: str, toolchain: Compiler, output: Path) -> Built:
         made = _compile(launcher, arch, toolchain, Path(work))
         seconds = time.monotonic() - begun
         if made.failure is not None:
-            return Built(made.failure, report=made.report, seconds=seconds)
+            return BuildResult(made.failure, report=made.report, seconds=seconds)
         while not _publish(Path(work), folder, made.digest, toolchain.source_name):
             # Compilers need not give the same bytes twice: the first published build counts.
             if (kept := _reuse(folder, arch, toolchain)) is not None:
                 return kept
-    return Built(None, folder / LIBRARY, made.digest, made.report, seconds)
+    return BuildResult(None, folder / LIBRARY, made.digest, made.report, seconds)
 
 
 def artifact_damage(data: bytes) -> str:
@@ -105,7 +105,7 @@ def artifact_damage(data: bytes) -> str:
     return ""
 
 
-def _compile(launcher: str, arch: str, toolchain: Compiler, work: Path) -> Built:
+def _compile(launcher: str, arch: str, toolchain: Compiler, work: Path) -> BuildResult:
     (work / toolchain.source_name).write_text(launcher)
     if toolchain.stub is not None:
         (work / "libcuda.so").symlink_to(toolchain.stub)
@@ -121,16 +121,16 @@ def _compile(launcher: str, arch: str, toolchain: Compiler, work: Path) -> Built
     log = run.stdout.decode(errors="replace")
     (work / LOG).write_text(log)
     if run.returncode != 0:
-        return Built(toolchain.failure(log))
+        return BuildResult(toolchain.failure(log))
     library = work / LIBRARY
     data = library.read_bytes() if library.exists() else b""
     if damage := artifact_damage(data):
         message = f"the compiler's output is damaged: {damage}"
-        return Built(StepOutcome(Outcome.INFRASTRUCTURE, message, ("artifact_damaged",)))
+        return BuildResult(StepOutcome(Outcome.INFRASTRUCTURE, message, ("artifact_damaged",)))
     report, failure = toolchain.read(log, arch)
     if failure is not None:
-        return Built(failure, report=report)
-    return Built(None, library, digest_bytes(data), report)
+        return BuildResult(failure, report=report)
+    return BuildResult(None, library, digest_bytes(data), report)
 
 
 def _publish(work: Path, folder: Path, digest: str, source_name: str) -> bool:
@@ -151,7 +151,7 @@ def _publish(work: Path, folder: Path, digest: str, source_name: str) -> bool:
     return True
 
 
-def _reuse(folder: Path, arch: str, toolchain: Compiler) -> Built | None:
+def _reuse(folder: Path, arch: str, toolchain: Compiler) -> BuildResult | None:
     """A finished build of the same key, if its bytes are still the ones that were recorded; a damaged one is removed."""
     try:
         digest = json.loads((folder / RECORD).read_text())["digest"]
@@ -166,4 +166,4 @@ def _reuse(folder: Path, arch: str, toolchain: Compiler) -> Built | None:
     if not whole:
         shutil.rmtree(folder)
         return None
-    return Built(None, folder / LIBRARY, digest, report, reused=True)
+    return BuildResult(None, folder / LIBRARY, digest, report, reused=True)

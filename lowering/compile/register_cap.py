@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from warpwright.lowering.compile.build import Built
+from warpwright.lowering.compile.build import BuildResult
 from warpwright.lowering.compile.readback import ReadBack
 from warpwright.lowering.outcome import StepOutcome
 from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
@@ -47,8 +47,8 @@ def lower_cap(failure: StepOutcome | None) -> int | None:
 
 
 def build_with_retry(
-    launcher: str, build: Callable[[str], Built], plan: WarpSchedule | None, found: ReadBack, threads: int
-) -> tuple[Built, Retry | None]:
+    launcher: str, build: Callable[[str], BuildResult], plan: WarpSchedule | None, found: ReadBack, threads: int
+) -> tuple[BuildResult, Retry | None]:
     """Builds a launcher, and once more with a lower limit if that can help and cannot harm.
 
     The second build's failure keeps the first one's message, so that nothing is lost.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.lowering.compile import honour, ptxas
-from warpwright.lowering.compile.build import Built, build
+from warpwright.lowering.compile.build import BuildResult, build
 from warpwright.lowering.compile.launchable import over_resource
 from warpwright.lowering.compile.lower import Lowered, arguments, lower, read_ir
 from warpwright.lowering.compile.options import BuildOption, build_options, compiler_flags
@@ -90,7 +90,7 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
 def _judge(
     lowered: Lowered,
     found: ReadBack,
-    built: Built,
+    built: BuildResult,
     sass: SassReport | None,
     plan: WarpSchedule | None,
     payload: dict[str, Any],

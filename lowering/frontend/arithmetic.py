@@ -9,7 +9,7 @@ from typing import Any
 from tilelang import tvm
 
 from warpwright.lowering.frontend.operators import SFU_RESULTS
-from warpwright.solver.device.work import Work
+from warpwright.solver.device.work import SimtWork
 
 __all__ = ["work_of"]
 
@@ -23,11 +23,11 @@ EXPONENTIAL_INSTRUCTIONS = 2
 """Range scaling before and after the special-function result of ``exp2f`` and its kin."""
 
 
-def work_of(stmt: Any) -> Work:
+def work_of(stmt: Any) -> SimtWork:
     """Work of a statement with all its loops; a loop of symbolic extent counts once."""
     counts = {"alu": 0, "sfu": 0, "shared": 0, "global": 0}
     _visit(stmt, 1, counts)
-    return Work(counts["alu"], counts["sfu"], counts["shared"], counts["global"])
+    return SimtWork(counts["alu"], counts["sfu"], counts["shared"], counts["global"])
 
 
 def _visit(stmt: Any, times: int, counts: dict[str, int]) -> None:

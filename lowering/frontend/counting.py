@@ -11,7 +11,7 @@ from typing import Any
 from tilelang import tvm
 
 from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Node
-from warpwright.lowering.frontend.walk import Kernel
+from warpwright.lowering.frontend.walk import WalkedKernel
 
 __all__ = ["count_runs"]
 
@@ -28,7 +28,7 @@ class _UnknownError(Exception):
     """The count depends on data, or is too long."""
 
 
-def count_runs(kernel: Kernel) -> dict[str, int] | None:
+def count_runs(kernel: WalkedKernel) -> dict[str, int] | None:
     """Statement id -> executions in one launch, over all blocks; None if it depends on data or on symbolic sizes."""
     extents = [int(extent.value) if isinstance(extent, tirx.IntImm) else None for extent in kernel.grid]
     if None in extents:

@@ -12,7 +12,7 @@ from warpwright.lowering.frontend.layouts import fragment_registers
 from warpwright.lowering.frontend.operations import OperationReader
 from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Metadata, Node
 from warpwright.lowering.frontend.storage import Storages
-from warpwright.lowering.frontend.walk import Kernel, leaves
+from warpwright.lowering.frontend.walk import WalkedKernel, leaves
 from warpwright.solver.domain import (
     ROOT,
     Dependence,
@@ -53,7 +53,7 @@ class _Reading:
 class _Scalars:
     """Names of the scalars that the kernel binds, unique even if the source repeats one."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: WalkedKernel) -> None:
         self._vars: list[tuple[Any, str, Any]] = []
         taken = set[str]()
         for leaf in leaves(kernel.body):
@@ -75,7 +75,7 @@ class _Scalars:
         return [*touches_of_expression(expression), *(touch for value in values for touch in self.touches(value))]
 
 
-def read_graph(kernel: Kernel, profile: HardwareProfile) -> KernelGraph:
+def read_graph(kernel: WalkedKernel, profile: HardwareProfile) -> KernelGraph:
     """The graph of a kernel on a device.
 
     Raises:

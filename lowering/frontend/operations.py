@@ -11,7 +11,7 @@ from warpwright.lowering.frontend.copies import classify_copy
 from warpwright.lowering.frontend.operators import COPIES, GEMMS
 from warpwright.lowering.frontend.statements import Leaf
 from warpwright.lowering.frontend.storage import Storages
-from warpwright.solver.device.work import Cost, CostModel, Work
+from warpwright.solver.device.work import Cost, CostModel, SimtWork
 from warpwright.solver.domain import Access, GemmShape, HardwareProfile, Issue, Memory, NotApplicable, Op, OpKind
 
 __all__ = ["OperationReader"]
@@ -156,11 +156,11 @@ class OperationReader:
     def _bytes(self, touch: Touch) -> int:
         return -(-touch.elements() * int(tvm.DataType(touch.buffer.dtype).bits) // 8)
 
-    def _moved(self, touches: list[Touch], instructions: int) -> Work:
+    def _moved(self, touches: list[Touch], instructions: int) -> SimtWork:
         """Work of a tile operator: one instruction per element, and the bytes of its shared and global sides."""
         shared = [t for t in touches if self._storages.memory(t.buffer) in (Memory.SHARED, Memory.TENSOR)]
         device = [t for t in touches if self._storages.memory(t.buffer) is Memory.GLOBAL]
-        return Work(instructions, 0, sum(map(self._bytes, shared)), sum(map(self._bytes, device)))
+        return SimtWork(instructions, 0, sum(map(self._bytes, shared)), sum(map(self._bytes, device)))
 
 
 def _is_whole(touch: Touch) -> bool:

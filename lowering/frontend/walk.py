@@ -15,7 +15,7 @@ from warpwright.lowering.frontend.operators import TILE_OPERATORS, operator_verd
 from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Metadata, Node
 from warpwright.solver.domain import ROOT, NotApplicable
 
-__all__ = ["Kernel", "is_kernel_block", "leaves", "walk_kernel"]
+__all__ = ["WalkedKernel", "is_kernel_block", "leaves", "walk_kernel"]
 
 tirx = tvm.tirx
 OP_ID = "tl.ws_op_id"
@@ -26,7 +26,7 @@ DEFAULT_THREADS = 128
 
 
 @dataclass(slots=True)
-class Kernel:
+class WalkedKernel:
     """The one kernel of a function: its block, launch, and the statements of its body."""
 
     function: Any
@@ -38,7 +38,7 @@ class Kernel:
     body: list[Node] = field(default_factory=list)
 
 
-def walk_kernel(function: Any) -> Kernel:
+def walk_kernel(function: Any) -> WalkedKernel:
     """The kernel of a ``PrimFunc`` with every statement named.
 
     Raises:
@@ -86,8 +86,8 @@ def operators_in(stmt: Any) -> list[str]:
     return names
 
 
-def _find_kernel(function: Any) -> Kernel:
-    found: list[Kernel] = []
+def _find_kernel(function: Any) -> WalkedKernel:
+    found: list[WalkedKernel] = []
     _search(function, function.body, (), (), found, [])
     if not found:
         raise NotApplicable("the function has no T.Kernel", code="no-kernel", place=ROOT)
@@ -101,7 +101,7 @@ def _search(
     stmt: Any,
     grid: tuple[Any, ...],
     block_vars: tuple[Any, ...],
-    found: list[Kernel],
+    found: list[WalkedKernel],
     threads: list[Any],
 ) -> None:
     """Follow the launch structure: the root block, one thread-bound loop per grid dimension, then the kernel's block."""
@@ -116,7 +116,7 @@ def _search(
                 if any(extent is None for extent in extents) or any(extent != 1 for extent in extents[1:]):
                     message = f"warp roles partition one thread dimension; the kernel has threads={extents}"
                     raise NotApplicable(message, code="threads-not-one-dimensional", place=ROOT)
-                found.append(Kernel(function, block, grid, block_vars, extents[0] or 0, tuple(threads)))
+                found.append(WalkedKernel(function, block, grid, block_vars, extents[0] or 0, tuple(threads)))
             else:
                 _search(function, block.body, grid, block_vars, found, threads)
         elif isinstance(part, tirx.For) and part.thread_binding is not None:
@@ -238,7 +238,7 @@ def _check_leaf(stmt: Any) -> None:
         raise NotApplicable(f"{nested[0]!r} inside a compound statement", code="nested-tile-operator", place=place)
 
 
-def _check_thread_index(kernel: Kernel) -> None:
+def _check_thread_index(kernel: WalkedKernel) -> None:
     """Roles renumber threads, so a body that reads the thread index would mean something else under a schedule."""
     found: list[str] = []
 
@@ -253,7 +253,7 @@ def _check_thread_index(kernel: Kernel) -> None:
         raise NotApplicable(message, code="thread-index-used", place=found[0])
 
 
-def _name(kernel: Kernel) -> None:
+def _name(kernel: WalkedKernel) -> None:
     namer = Namer(kernel.body)
     for node in _named(kernel.body):
         node.id = namer.name(node)

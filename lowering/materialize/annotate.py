@@ -11,7 +11,7 @@ from tilelang import tvm
 
 from warpwright.lowering.frontend.operators import TILE_OPERATORS
 from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Node
-from warpwright.lowering.frontend.walk import OP_ID, Kernel, is_kernel_block
+from warpwright.lowering.frontend.walk import OP_ID, WalkedKernel, is_kernel_block
 
 __all__ = ["SCHEDULE_KEY", "with_schedule"]
 
@@ -20,7 +20,7 @@ tirx = tvm.tirx
 SCHEDULE_KEY = "tl.ws_schedule"
 
 
-def with_schedule(kernel: Kernel, schedule: Any | None) -> Any:
+def with_schedule(kernel: WalkedKernel, schedule: Any | None) -> Any:
     """The kernel's ``PrimFunc`` with ids on every statement and, if given, the schedule on the kernel's block."""
     block = kernel.block
     annotations = dict(block.annotations)

@@ -14,7 +14,7 @@ import tilelang.language as T  # the field's own name for it
 from tilelang import tvm
 
 from warpwright.lowering.frontend.statements import Leaf, Loop, Metadata, Node
-from warpwright.lowering.frontend.walk import OP_ID, Kernel
+from warpwright.lowering.frontend.walk import OP_ID, WalkedKernel
 from warpwright.solver.domain import Fence, GraphError, Instruction, OpRef, RoleBody, ScopeProgram, WarpSchedule
 
 __all__ = ["with_fence_statements"]
@@ -23,7 +23,7 @@ tirx = tvm.tirx
 _SHARED = ("shared", "shared.dyn")
 
 
-def with_fence_statements(kernel: Kernel, buffers: dict[str, Any], schedule: WarpSchedule) -> WarpSchedule:
+def with_fence_statements(kernel: WalkedKernel, buffers: dict[str, Any], schedule: WarpSchedule) -> WarpSchedule:
     """The schedule with operations in place of its fences; their statements are put into the kernel's tree.
 
     Each comes after the statement that precedes it in its role's body, or before the first one. ``buffers`` maps

@@ -10,7 +10,7 @@ from typing import Any
 from tilelang import tvm
 
 from warpwright.lowering.frontend.storage import Storages
-from warpwright.lowering.frontend.walk import Kernel
+from warpwright.lowering.frontend.walk import WalkedKernel
 
 __all__ = ["Names"]
 
@@ -20,7 +20,7 @@ tirx = tvm.tirx
 class Names:
     """One name for each variable and buffer object. ``views`` are buffers over another's storage, each with its base."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: WalkedKernel) -> None:
         self._known: list[tuple[Any, str]] = []
         self._taken = {"T"}
         self._storages = Storages(kernel)

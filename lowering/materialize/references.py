@@ -6,14 +6,14 @@ Only references are checked here; the verifier decides whether the schedule is l
 from typing import Any
 
 from warpwright.lowering.frontend.statements import Leaf, Loop, Node
-from warpwright.lowering.frontend.walk import Kernel
+from warpwright.lowering.frontend.walk import WalkedKernel
 from warpwright.solver.device.limits import WARPGROUP
 from warpwright.solver.domain import ROOT, GraphError, OpRef, WarpSchedule
 
 __all__ = ["check_references"]
 
 
-def check_references(kernel: Kernel, buffers: dict[str, Any], schedule: WarpSchedule) -> None:
+def check_references(kernel: WalkedKernel, buffers: dict[str, Any], schedule: WarpSchedule) -> None:
     """Raise GraphError ``schedule-unknown-op``, ``-scope``, ``-buffer``, ``-role``, ``-pipeline`` or ``schedule-num-warps``."""
     if schedule.num_warps <= 0 or schedule.num_warps % WARPGROUP:
         message = f"num_warps={schedule.num_warps} is not a positive multiple of {WARPGROUP}"

@@ -9,7 +9,7 @@ from typing import Any
 from tilelang import tvm
 
 from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Metadata, Node
-from warpwright.lowering.frontend.walk import Kernel, statements_of
+from warpwright.lowering.frontend.walk import WalkedKernel, statements_of
 from warpwright.lowering.materialize.block_annotations import annotation_lines
 from warpwright.lowering.materialize.expressions import ExpressionWriter
 from warpwright.lowering.materialize.names import Names
@@ -31,7 +31,7 @@ _ALLOCATIONS = {
 }
 
 
-def kernel_source(kernel: Kernel, schedule: WarpSchedule | None, head: Sequence[str] = ()) -> str:
+def kernel_source(kernel: WalkedKernel, schedule: WarpSchedule | None, head: Sequence[str] = ()) -> str:
     """Source of a module that defines the kernel as ``@T.prim_func``; without a schedule it has no ids either.
 
     ``head`` are lines after the import.
@@ -43,7 +43,7 @@ def kernel_source(kernel: Kernel, schedule: WarpSchedule | None, head: Sequence[
 
 
 class _Writer:
-    def __init__(self, kernel: Kernel, schedule: WarpSchedule | None, head: Sequence[str]) -> None:
+    def __init__(self, kernel: WalkedKernel, schedule: WarpSchedule | None, head: Sequence[str]) -> None:
         self._kernel = kernel
         self._schedule = schedule
         self._head = head

@@ -10,7 +10,7 @@ from warpwright.lowering.compile.lower import PASS_CONFIGS
 from warpwright.lowering.frontend.precheck import LIMIT_BYTES, precheck
 from warpwright.lowering.frontend.storage import Storages
 from warpwright.lowering.frontend.tasks import load_function
-from warpwright.lowering.frontend.walk import Kernel, walk_kernel
+from warpwright.lowering.frontend.walk import WalkedKernel, walk_kernel
 from warpwright.lowering.materialize.annotate import with_schedule
 from warpwright.lowering.materialize.fences import with_fence_statements
 from warpwright.lowering.materialize.objects import schedule_object
@@ -50,13 +50,13 @@ def plain(payload: dict[str, Any]) -> dict[str, Any]:
     return _source(_kernel(payload), None, told)
 
 
-def _kernel(payload: dict[str, Any]) -> Kernel:
+def _kernel(payload: dict[str, Any]) -> WalkedKernel:
     ir = payload["ir"]
     precheck(ir, limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
     return walk_kernel(guard_empty_loops(load_function(ir)))  # the reader's own TileLang compiles the source
 
 
-def _source(kernel: Kernel, schedule: WarpSchedule | None, head: Sequence[str] = ()) -> dict[str, str]:
+def _source(kernel: WalkedKernel, schedule: WarpSchedule | None, head: Sequence[str] = ()) -> dict[str, str]:
     """The source, or the reason why there is none."""
     try:
         return {"source": kernel_source(kernel, schedule, head), "source_missing": ""}

@@ -7,7 +7,7 @@ from warpwright.lowering.measure.device import Conditions, DeviceFacts
 from warpwright.lowering.measure.libraries import yardstick
 from warpwright.lowering.measure.protocol import GPU_1, GPU_1_RESTED, PROTOCOLS, Protocol
 from warpwright.lowering.measure.result import Measured, Rounds
-from warpwright.lowering.measure.runner import Job, OtherSize
+from warpwright.lowering.measure.runner import MeasureJob, OtherSize
 from warpwright.lowering.measure.statistics import Summary, Verdict
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "PROTOCOLS",
     "Conditions",
     "DeviceFacts",
-    "Job",
+    "MeasureJob",
     "Measured",
     "OtherSize",
     "Protocol",

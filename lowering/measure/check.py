@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from warpwright.lowering.compile.result import Argument
-from warpwright.lowering.measure.device import Buffers, Comparison, Device, Loaded
+from warpwright.lowering.measure.device import Buffers, DevicePort, Loaded, OutputComparison
 from warpwright.lowering.measure.protocol import Protocol
 
 __all__ = ["REPEATS", "CheckReport", "check", "compare_outputs"]
@@ -23,7 +23,7 @@ class CheckReport:
     """
 
     seed: int
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[OutputComparison, ...]
     fault: str = ""
     size: str = ""
     waves: float | None = None
@@ -37,7 +37,7 @@ class CheckReport:
 
 
 def check(
-    device: Device,
+    device: DevicePort,
     kernel: Loaded,
     reference: Loaded,
     arguments: Sequence[Argument],
@@ -80,7 +80,7 @@ def check(
     return report
 
 
-def run_once(device: Device, kernel: Loaded, buffers: Buffers, salt: int) -> object:
+def run_once(device: DevicePort, kernel: Loaded, buffers: Buffers, salt: int) -> object:
     """One launch into poisoned outputs; returns a copy of them."""
     device.poison(buffers, salt)
     device.launch(kernel, buffers)
@@ -90,7 +90,7 @@ def run_once(device: Device, kernel: Loaded, buffers: Buffers, salt: int) -> obj
 
 
 def compare_outputs(
-    device: Device,
+    device: DevicePort,
     found: object,
     expected: object,
     arguments: Sequence[Argument],

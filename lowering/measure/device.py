@@ -10,15 +10,15 @@ from warpwright.solver.domain.errors import WarpwrightError
 
 __all__ = [
     "Buffers",
-    "Comparison",
     "Conditions",
-    "Device",
     "DeviceFacts",
     "DeviceLost",
     "DeviceMissing",
+    "DevicePort",
     "KernelFaulted",
     "LaunchFailed",
     "Loaded",
+    "OutputComparison",
     "relative",
 ]
 
@@ -87,7 +87,7 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class OutputComparison:
     """Difference of one output from the reference: relative error in norm, of the whole and of the worst block.
 
     ``unwritten`` counts elements that still hold the poison, or are not finite where the reference is; ``special`` those that are
@@ -109,7 +109,7 @@ def relative(error: float, size: float) -> float:
     return value if value <= sys.float_info.max else sys.float_info.max
 
 
-class Device(Protocol):
+class DevicePort(Protocol):
     """See the module's docstring. Launches are asynchronous; errors may surface at :meth:`synchronize` only."""
 
     def facts(self) -> DeviceFacts:
@@ -152,7 +152,9 @@ class Device(Protocol):
         """Elements of two copies that are not the same bit by bit."""
         ...
 
-    def compare(self, found: Any, expected: Any, arguments: Sequence[Argument], block: int) -> tuple[Comparison, ...]:
+    def compare(
+        self, found: Any, expected: Any, arguments: Sequence[Argument], block: int
+    ) -> tuple[OutputComparison, ...]:
         """Differences of two copies, one for each output."""
         ...
 

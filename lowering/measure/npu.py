@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 from typing import Any
 
-from warpwright.lowering.measure.device import Device, DeviceMissing
+from warpwright.lowering.measure.device import DeviceMissing, DevicePort
 
 __all__ = ["missing_parts", "open_npu"]
 
@@ -22,7 +22,7 @@ def missing_parts() -> tuple[str, ...]:
     return tuple(words for name, words in PARTS.items() if importlib.util.find_spec(name) is None)
 
 
-def open_npu(index: int = 0) -> Device:
+def open_npu(index: int = 0) -> DevicePort:
     """The NPU by index; DeviceMissing names every missing part."""
     if missing := missing_parts():
         raise DeviceMissing("no NPU on this machine: " + ", ".join(missing) + " not installed", place="npu")

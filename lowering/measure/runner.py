@@ -10,14 +10,14 @@ from typing import Any
 
 from warpwright.lowering.compile.result import Argument, CompiledKernel
 from warpwright.lowering.measure.check import REPEATS, CheckReport, check, compare_outputs, run_once
-from warpwright.lowering.measure.device import Conditions, Device, LaunchFailed, Loaded
+from warpwright.lowering.measure.device import Conditions, DevicePort, LaunchFailed, Loaded
 from warpwright.lowering.measure.protocol import Protocol
 from warpwright.lowering.measure.result import Measured, Rounds
 from warpwright.lowering.measure.statistics import Summary, summary
 from warpwright.lowering.outcome import StepOutcome
 from warpwright.solver.domain import Outcome
 
-__all__ = ["Job", "OtherSize", "measure", "rounds"]
+__all__ = ["MeasureJob", "OtherSize", "measure", "rounds"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class OtherSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class MeasureJob:
     """One candidate: its build, the reference build of the same IR, and a time that no launch can beat (0: unknown).
 
     ``reference`` None: a library call that computes something else and is timed as a yardstick only, never a winner.
@@ -47,7 +47,7 @@ class Job:
     expected_ns: float = 0.0
 
 
-def measure(device: Device, job: Job, protocol: Protocol) -> Measured:
+def measure(device: DevicePort, job: MeasureJob, protocol: Protocol) -> Measured:
     """Checks and times one candidate. Failures of the context or the device are raised, because they concern the whole process.
 
     Raises:
@@ -106,8 +106,8 @@ def measure(device: Device, job: Job, protocol: Protocol) -> Measured:
 
 
 def rounds(
-    device: Device,
-    jobs: Sequence[Job],
+    device: DevicePort,
+    jobs: Sequence[MeasureJob],
     protocol: Protocol,
     on_round: Callable[[dict[str, float]], None] | None = None,
     *,
@@ -158,7 +158,7 @@ def rounds(
     )
 
 
-def _order(jobs: Sequence[Job], number: int) -> list[Job]:
+def _order(jobs: Sequence[MeasureJob], number: int) -> list[MeasureJob]:
     """The order of one round, the same in every run. Rotating one order would give each candidate the same predecessor:
     on an H200 at its power limit, a candidate after a light kernel was 10 % faster than alone, in every round.
     """
@@ -184,7 +184,7 @@ class _Timing:
         return {"before": self.before, "after": self.after}
 
 
-def _timing(device: Device, kernel: Loaded, reference: Loaded, job: Job, protocol: Protocol) -> _Timing:
+def _timing(device: DevicePort, kernel: Loaded, reference: Loaded, job: MeasureJob, protocol: Protocol) -> _Timing:
     """Times, then checks the outputs of the timed launches and of fresh inputs."""
     arguments = job.kernel.arguments
     buffers = device.inputs(arguments, protocol.final_seed)
@@ -212,7 +212,7 @@ def _timing(device: Device, kernel: Loaded, reference: Loaded, job: Job, protoco
     return _Timing(result, tuple(flags), before, after, tuple(checks))
 
 
-def _yardstick(device: Device, job: Job, protocol: Protocol) -> dict[str, Any]:
+def _yardstick(device: DevicePort, job: MeasureJob, protocol: Protocol) -> dict[str, Any]:
     """Times a library call without a check."""
     kernel = device.load(job.kernel)
     buffers = device.inputs(job.kernel.arguments, protocol.final_seed)
@@ -223,7 +223,7 @@ def _yardstick(device: Device, job: Job, protocol: Protocol) -> dict[str, Any]:
     return {"summary": result, "flags": flags, "before": before, "after": after}
 
 
-def _sample(device: Device, kernel: Loaded, buffers: object, protocol: Protocol) -> list[float]:
+def _sample(device: DevicePort, kernel: Loaded, buffers: object, protocol: Protocol) -> list[float]:
     """Runs until there are enough samples: by device time, between the protocol's minimum and maximum."""
     times: list[float] = []
     while len(times) < protocol.runs_maximum:
@@ -246,7 +246,7 @@ def _rest(protocol: Protocol) -> None:
 
 
 def _load_reference(
-    device: Device, reference: CompiledKernel, arguments: Sequence[Argument], protocol: Protocol
+    device: DevicePort, reference: CompiledKernel, arguments: Sequence[Argument], protocol: Protocol
 ) -> Loaded | StepOutcome:
     """The loaded reference, or the reason why there is none: a failing reference is not the candidate's fault."""
     try:
@@ -261,7 +261,7 @@ def _load_reference(
     return loaded
 
 
-def _other_sizes(device: Device, job: Job, protocol: Protocol) -> list[CheckReport] | StepOutcome:
+def _other_sizes(device: DevicePort, job: MeasureJob, protocol: Protocol) -> list[CheckReport] | StepOutcome:
     """Checks at the other sizes with every seed, up to the first fault; an outcome if a reference fails there."""
     reports: list[CheckReport] = []
     for other in job.also:

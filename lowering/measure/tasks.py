@@ -7,11 +7,11 @@ from typing import Any
 
 from warpwright.lowering.compile.result import from_document as kernel_from
 from warpwright.lowering.emit import emit
-from warpwright.lowering.measure.device import Device, DeviceMissing
+from warpwright.lowering.measure.device import DeviceMissing, DevicePort
 from warpwright.lowering.measure.identity import cuda_facts, device_identity
 from warpwright.lowering.measure.protocol import PROTOCOLS
 from warpwright.lowering.measure.result import to_document
-from warpwright.lowering.measure.runner import Job, OtherSize, measure, rounds
+from warpwright.lowering.measure.runner import MeasureJob, OtherSize, measure, rounds
 from warpwright.lowering.measure.watched_device import WatchedDevice
 from warpwright.solver.domain.errors import DocumentError
 
@@ -54,10 +54,10 @@ def measure_device(payload: dict[str, Any]) -> dict[str, Any]:
     raise DocumentError(f"there is no action {action!r}", place="/action")
 
 
-def job_from(document: dict[str, Any]) -> Job:
+def job_from(document: dict[str, Any]) -> MeasureJob:
     """A job from its JSON form (``candidate``, ``kernel``, ``reference`` or null, ``floor_ns``, ``expected_ns``, ``also``)."""
     reference = document.get("reference")
-    return Job(
+    return MeasureJob(
         candidate=document["candidate"],
         kernel=kernel_from(document["kernel"]),
         reference=kernel_from(reference) if reference else None,
@@ -70,31 +70,31 @@ def job_from(document: dict[str, Any]) -> Job:
     )
 
 
-def _cuda(options: dict[str, Any]) -> Device:
+def _cuda(options: dict[str, Any]) -> DevicePort:
     from warpwright.lowering.measure.cuda import CudaDevice
 
     return CudaDevice(int(options.get("index", 0)))
 
 
-def _npu(options: dict[str, Any]) -> Device:
+def _npu(options: dict[str, Any]) -> DevicePort:
     from warpwright.lowering.measure.npu import open_npu
 
     return open_npu(int(options.get("index", 0)))
 
 
-def _simulated(options: dict[str, Any]) -> Device:
+def _simulated(options: dict[str, Any]) -> DevicePort:
     from warpwright.lowering.testing.device import SimulatedDevice
 
     return SimulatedDevice(options)
 
 
-def _host(options: dict[str, Any]) -> Device:
+def _host(options: dict[str, Any]) -> DevicePort:
     from warpwright.lowering.testing.host_device import HostDevice
 
     return HostDevice()
 
 
-KINDS: dict[str, Callable[[dict[str, Any]], Device]] = {
+KINDS: dict[str, Callable[[dict[str, Any]], DevicePort]] = {
     "cuda": _cuda,
     "npu": _npu,
     "simulated": _simulated,
@@ -110,10 +110,10 @@ def _load_libraries(options: dict[str, Any]) -> None:
             importlib.import_module("torch")
 
 
-_opened: dict[str, Device] = {}
+_opened: dict[str, DevicePort] = {}
 
 
-def _open(options: dict[str, Any]) -> Device:
+def _open(options: dict[str, Any]) -> DevicePort:
     kind = str(options.get("kind"))
     if kind not in KINDS:
         raise DeviceMissing(f"there is no device kind {kind!r}", place="/device/kind")

@@ -15,7 +15,7 @@ from typing import Any
 
 from warpwright.lowering.compile.build import artifact_damage
 from warpwright.lowering.compile.result import Argument, CompiledKernel
-from warpwright.lowering.measure.device import Comparison, DeviceMissing, LaunchFailed, relative
+from warpwright.lowering.measure.device import DeviceMissing, LaunchFailed, OutputComparison, relative
 from warpwright.lowering.measure.libraries import LIBRARY, library_call
 from warpwright.solver.domain.errors import DocumentError
 from warpwright.solver.domain.identity import digest_bytes
@@ -156,7 +156,7 @@ class TorchDevice(ABC):
 
     def compare(
         self, found: list[Any], expected: list[Any], arguments: Sequence[Argument], block: int
-    ) -> tuple[Comparison, ...]:
+    ) -> tuple[OutputComparison, ...]:
         """Relative error in norm of each output, of the whole and of its worst block."""
         written = [argument for argument in arguments if argument.access != "in"]
         compared = tuple(
@@ -192,7 +192,7 @@ class TorchDevice(ABC):
         """Twice the L2 cache, at least 64 MiB."""
         self._flush_buffer = self._torch.empty(max(l2_bytes, 32 << 20) * 2, dtype=self._torch.uint8, device=self.kind)
 
-    def _compare(self, argument: Argument, ours: Any, theirs: Any, block: int) -> Comparison:
+    def _compare(self, argument: Argument, ours: Any, theirs: Any, block: int) -> OutputComparison:
         torch = self._torch
         wide = torch.float64 if ours.dtype in (torch.float64, torch.int64, torch.int32) else torch.float32
         a, b = ours.flatten().to(wide), theirs.flatten().to(wide)
@@ -211,7 +211,7 @@ class TorchDevice(ABC):
             worst = max(worst, float(blocks.max().item()))
         typical = size * (min(block, max(1, a.numel())) / max(1, a.numel())) ** 0.5
         errors = relative(error, size), relative(worst, typical)
-        return Comparison(argument.name, argument.dtype, *errors, unwritten, special)
+        return OutputComparison(argument.name, argument.dtype, *errors, unwritten, special)
 
     def _norm(self, values: Any) -> float:
         """In double precision: the squares of large floats overflow in their own type."""

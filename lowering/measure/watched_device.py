@@ -14,12 +14,12 @@ from warpwright.lowering.compile.result import Argument, CompiledKernel
 from warpwright.lowering.emit import expect, within
 from warpwright.lowering.measure.device import (
     Buffers,
-    Comparison,
     Conditions,
-    Device,
     DeviceFacts,
+    DevicePort,
     KernelFaulted,
     Loaded,
+    OutputComparison,
 )
 
 __all__ = ["FIRST_SECONDS", "SLACK", "WatchedDevice", "named"]
@@ -51,7 +51,7 @@ def _blaming(name: str) -> Iterator[None]:
 class WatchedDevice:
     """Implements the device port around another device. ``expected_ns`` gives times of one launch by :func:`named`."""
 
-    def __init__(self, device: Device, expected_ns: Mapping[str, float]) -> None:
+    def __init__(self, device: DevicePort, expected_ns: Mapping[str, float]) -> None:
         self._device = device
         self._expected = dict(expected_ns)
         self._names: dict[int, tuple[str, Loaded]] = {}
@@ -116,7 +116,9 @@ class WatchedDevice:
         """As the device."""
         return self._device.differing(found, expected)
 
-    def compare(self, found: Any, expected: Any, arguments: Sequence[Argument], block: int) -> tuple[Comparison, ...]:
+    def compare(
+        self, found: Any, expected: Any, arguments: Sequence[Argument], block: int
+    ) -> tuple[OutputComparison, ...]:
         """As the device."""
         return self._device.compare(found, expected, arguments, block)
 

@@ -31,12 +31,12 @@ from typing import Any
 
 from warpwright.lowering.compile.result import Argument, CompiledKernel, Launch
 from warpwright.lowering.measure.device import (
-    Comparison,
     Conditions,
     DeviceFacts,
     DeviceLost,
     KernelFaulted,
     LaunchFailed,
+    OutputComparison,
     relative,
 )
 from warpwright.lowering.outcome import StepOutcome
@@ -168,7 +168,9 @@ class SimulatedDevice:
         pairs = [pair for ours, theirs in zip(found, expected, strict=True) for pair in zip(ours, theirs, strict=True)]
         return sum(a != b and not (math.isnan(a) and math.isnan(b)) for a, b in pairs)
 
-    def compare(self, found: Any, expected: Any, arguments: Sequence[Argument], block: int) -> tuple[Comparison, ...]:
+    def compare(
+        self, found: Any, expected: Any, arguments: Sequence[Argument], block: int
+    ) -> tuple[OutputComparison, ...]:
         """As on a real device, on lists."""
         ours, theirs = found[0], expected[0]
         pairs = list(zip(ours, theirs, strict=True))
@@ -180,7 +182,7 @@ class SimulatedDevice:
         typical = size * math.sqrt(min(block, len(ours)) / len(ours))
         written = next(argument for argument in arguments if argument.access != "in")
         errors = relative(math.hypot(*differences), size), relative(worst, typical)
-        return (Comparison(written.name, written.dtype, *errors, unwritten, special),)
+        return (OutputComparison(written.name, written.dtype, *errors, unwritten, special),)
 
     def warm_up(self, kernel: _Loaded, buffers: _Buffers, milliseconds: float) -> None:
         """A few launches; time is simulated."""

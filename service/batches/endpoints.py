@@ -12,7 +12,7 @@ from warpwright.service.batches.schemas import BatchSummary, BatchView, ItemView
 from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
 from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
 from warpwright.service.tokens.access import ReadCaller, TuneCaller
-from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.schemas import TokenScope
 
 router = APIRouter(prefix="/v1/batches", tags=["batches"])
 
@@ -105,7 +105,7 @@ def batch_results(
 @router.post("/{batch_id}:cancel", response_model=BatchView)
 def cancel_batch(batch_id: str, context: ContextDep, caller: TuneCaller) -> BatchView:
     """Stop a batch; what it found so far stays."""
-    return service.cancel(context, batch_id, owner=caller.id, everyone=Scope.ADMIN in caller.scopes)
+    return service.cancel(context, batch_id, owner=caller.id, everyone=TokenScope.ADMIN in caller.scopes)
 
 
 def _view(context: ContextDep, batch_id: str) -> BatchView:

@@ -14,7 +14,7 @@ from warpwright.service.batches.schemas import BatchLine, BatchView
 from warpwright.service.db import ReadSession, WriteSession
 from warpwright.service.db.base import now
 from warpwright.service.db.models import Batch, BatchItem
-from warpwright.service.errors import BadRequest, Conflict, Forbidden, InvalidRequest, NotFound, TooLarge
+from warpwright.service.errors import BadRequest, Forbidden, InvalidRequest, NotFound, StateConflict, TooLarge
 from warpwright.service.jobs.service import cancel as cancel_job
 from warpwright.service.jobs.submit import Prepared, prepare, store
 from warpwright.service.names import new_id
@@ -150,7 +150,7 @@ def _write_chunk(
 
     def work(session: WriteSession) -> None:
         if repository.locked(session, batch_id).cancelled_at is not None:
-            raise Conflict("the batch was cancelled while it was being submitted", code="batch-cancelled")
+            raise StateConflict("the batch was cancelled while it was being submitted", code="batch-cancelled")
         for number, label, prepared, problem in checked:
             job_id = None
             if prepared is not None:

@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from warpwright.service.errors import Forbidden, Unauthorized
-from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.schemas import TokenScope
 from warpwright.service.tokens.service import ANONYMOUS, Caller, TokenCheck
 
 __all__ = ["COOKIE", "LoginNeeded", "Reader", "Tuner"]
@@ -47,13 +47,13 @@ async def caller_of(request: Request) -> Caller:
 
 
 async def _reader(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
-    if Scope.READ not in caller.scopes:
+    if TokenScope.READ not in caller.scopes:
         raise Forbidden("this requires a token with the scope 'read'")
     return caller
 
 
 async def _tuner(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
-    if Scope.TUNE not in caller.scopes:
+    if TokenScope.TUNE not in caller.scopes:
         raise Forbidden("this requires a token with the scope 'tune'")
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):

@@ -6,7 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from warpwright.service.app_context import Context
-from warpwright.service.dashboard.variant_loader import Variant, kernel_of, variant_of
+from warpwright.service.dashboard.variant_loader import LoadedVariant, kernel_of, variant_of
 from warpwright.service.db import ReadSession
 from warpwright.service.db.models import CandidateRow
 from warpwright.service.drawing import Drawn, MemoryMap, draw_schedule, memory_html, timeline_svg
@@ -36,7 +36,7 @@ class _Asked:
     label: str
     kind: str
     schedule: dict[str, Any] | None
-    variant: Variant
+    variant: LoadedVariant
 
 
 def drawing_of(context: Context, job_id: str, key: str) -> Picture:

@@ -33,7 +33,7 @@ from warpwright.service.db import ReadSession
 from warpwright.service.errors import TooManyRequests
 from warpwright.service.jobs import service as jobs
 from warpwright.service.results.service import present_columns
-from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.schemas import TokenScope
 from warpwright.solver.domain import HardwareProfile, PinError
 from warpwright.tuning.toolchain import StepFailed
 
@@ -122,7 +122,7 @@ def jobs_action(
 ) -> Response:
     """Cancels or deletes the chosen jobs; those in a state that does not allow it are left unchanged, and counted."""
     action, changed, left = form.text("action"), 0, 0
-    everyone = Scope.ADMIN in caller.scopes
+    everyone = TokenScope.ADMIN in caller.scopes
     for job_id in form.all("job"):
         with context.database.reading() as session:
             job = jobs.find(session, job_id)

@@ -12,7 +12,7 @@ from warpwright.service.jobs import service as jobs
 from warpwright.solver.domain import HardwareProfile, Pins, load
 from warpwright.tuning.toolchain import KernelRead, Patience, Stop
 
-__all__ = ["Variant", "kernel_of", "patience", "variant_of"]
+__all__ = ["LoadedVariant", "kernel_of", "patience", "variant_of"]
 
 SECONDS = 30.0
 """How long a page waits for a child that reads or solves."""
@@ -20,7 +20,7 @@ REMEMBERED = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class LoadedVariant:
     """One variant of a job: the digest of its IR, the job's device and pins."""
 
     text_digest: str
@@ -28,7 +28,7 @@ class Variant:
     pins: Pins
 
 
-def variant_of(session: ReadSession, job_id: str, number: int) -> Variant:
+def variant_of(session: ReadSession, job_id: str, number: int) -> LoadedVariant:
     """A job's variant.
 
     Raises:
@@ -39,10 +39,10 @@ def variant_of(session: ReadSession, job_id: str, number: int) -> Variant:
     if row is None or profile is None:  # a foreign key keeps a job's profile as long as the job
         raise NotFound(f"job {job_id} has no variant {number}", code="variant-unknown")
     pins = job.request.get("pins")
-    return Variant(row.text_digest, load(HardwareProfile, profile.document), load(Pins, pins) if pins else Pins())
+    return LoadedVariant(row.text_digest, load(HardwareProfile, profile.document), load(Pins, pins) if pins else Pins())
 
 
-def kernel_of(context: Context, variant: Variant) -> KernelRead:
+def kernel_of(context: Context, variant: LoadedVariant) -> KernelRead:
     """The variant as the frontend reads it, in a child; recent ones are cached.
 
     Raises:

@@ -3,19 +3,26 @@
 ``static/`` holds the palette of all pages (``drawing.css``) and the zoom of timelines (``timeline.js``).
 """
 
-from warpwright.service.drawing.memory import Block, MemoryMap, buffer_maps, memory_html, register_map, shared_map
+from warpwright.service.drawing.memory import (
+    MemoryMap,
+    ResourcePart,
+    buffer_maps,
+    memory_html,
+    register_map,
+    shared_map,
+)
 from warpwright.service.drawing.pipes import loop_timeline
 from warpwright.service.drawing.schedule import Drawn, block_timeline, draw_schedule, facts_of
-from warpwright.service.drawing.timeline import Lane, Phase, Span, Timeline, timeline_svg
+from warpwright.service.drawing.timeline import Timeline, TimelineLane, TimelinePhase, TimelineSpan, timeline_svg
 
 __all__ = [
-    "Block",
     "Drawn",
-    "Lane",
     "MemoryMap",
-    "Phase",
-    "Span",
+    "ResourcePart",
     "Timeline",
+    "TimelineLane",
+    "TimelinePhase",
+    "TimelineSpan",
     "block_timeline",
     "buffer_maps",
     "draw_schedule",

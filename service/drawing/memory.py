@@ -9,11 +9,11 @@ from warpwright.solver.device.registers import budgets
 from warpwright.solver.device.shared_memory import BARRIERS, holders, versions_of
 from warpwright.solver.domain import BufferSchedule, HardwareProfile, KernelGraph, Memory, ProfileError, WarpSchedule
 
-__all__ = ["Block", "MemoryMap", "buffer_maps", "memory_html", "register_map", "shared_map"]
+__all__ = ["MemoryMap", "ResourcePart", "buffer_maps", "memory_html", "register_map", "shared_map"]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ResourcePart:
     """A contiguous part of a resource."""
 
     label: str
@@ -28,7 +28,7 @@ class MemoryMap:
     title: str
     unit: str
     capacity: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[ResourcePart, ...]
 
     @property
     def used(self) -> int:
@@ -48,14 +48,16 @@ def shared_map(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSched
     except ProfileError:
         return None
     versions, buffers = versions_of(schedule), {buffer.name: buffer for buffer in graph.buffers}
-    blocks: list[Block] = []
+    blocks: list[ResourcePart] = []
     for who, amount in holders(graph, schedule):
         if who in buffers:
             size, count = buffers[who].bytes, versions.get(who, 1)
-            blocks += [Block(_version_label(who, version, count), size, "buffer") for version in range(count)]
-            blocks += [Block(f"alignment behind {who}", amount - size * count)] if amount > size * count else []
+            blocks += [ResourcePart(_version_label(who, version, count), size, "buffer") for version in range(count)]
+            blocks += [ResourcePart(f"alignment behind {who}", amount - size * count)] if amount > size * count else []
         elif amount:
-            blocks.append(Block(who, amount, "barrier") if who == BARRIERS else Block(f"reduction of {who}", amount))
+            blocks.append(
+                ResourcePart(who, amount, "barrier") if who == BARRIERS else ResourcePart(f"reduction of {who}", amount)
+            )
     return MemoryMap("Shared memory of one block", "bytes", capacity, tuple(blocks))
 
 
@@ -68,7 +70,9 @@ def register_map(profile: HardwareProfile, schedule: WarpSchedule) -> MemoryMap 
     except ProfileError:
         return None
     blocks = tuple(
-        Block(f"warpgroup {group}: {_roles_in(schedule, group)}, {held} per thread", WARPGROUP_THREADS * held, "role")
+        ResourcePart(
+            f"warpgroup {group}: {_roles_in(schedule, group)}, {held} per thread", WARPGROUP_THREADS * held, "role"
+        )
         for group, held in enumerate(budgets(schedule.roles, schedule.num_warps))
     )
     return MemoryMap("Registers of one block", "registers", capacity, blocks)
@@ -85,9 +89,9 @@ def memory_html(map_: MemoryMap) -> str:
 
     HTML, not SVG, so that its text keeps its size in a narrow column.
     """
-    blocks: Sequence[Block] = map_.blocks
+    blocks: Sequence[ResourcePart] = map_.blocks
     if map_.slack > 0:
-        blocks = (*map_.blocks, Block("free", map_.slack, "free"))
+        blocks = (*map_.blocks, ResourcePart("free", map_.slack, "free"))
     parts = []
     for block in blocks:
         kind = block.kind if block.kind in ("buffer", "barrier", "role", "free") else "used"
@@ -106,7 +110,7 @@ def buffer_maps(graph: KernelGraph, profile: HardwareProfile, schedule: BufferSc
     maps = []
     for memory in (Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C):
         blocks = tuple(
-            Block(_version_label(buffer.name, version, versions.get(buffer.name, 1)), buffer.bytes, "buffer")
+            ResourcePart(_version_label(buffer.name, version, versions.get(buffer.name, 1)), buffer.bytes, "buffer")
             for buffer in graph.buffers
             if buffer.memory is memory
             for version in range(versions.get(buffer.name, 1))

@@ -7,7 +7,7 @@ guess: it is the scheduler call's own dependence that holds with equality (``sta
 import json
 from collections.abc import Mapping
 
-from warpwright.service.drawing.timeline import Lane, Phase, Span, Timeline
+from warpwright.service.drawing.timeline import Timeline, TimelineLane, TimelinePhase, TimelineSpan
 from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
 from warpwright.solver.domain import ROOT, BufferSchedule, GraphError, KernelGraph, LoopSchedule, SchedulerCall
 
@@ -25,20 +25,22 @@ def loop_timeline(graph: KernelGraph, schedule: BufferSchedule, loop: LoopSchedu
     interval = loop.initiation_interval_cycles
     iterations = _iterations(graph, loop)
     lengths = _lengths(call, problem)
-    lanes: dict[tuple[str, str], list[Span]] = {}
+    lanes: dict[tuple[str, str], list[TimelineSpan]] = {}
     for iteration in range(iterations):
         for task in loop.tasks:
             start = task.start_cycle + iteration * (interval or 0)
             label = f"{task.task} ({iteration})" if interval else task.task
             for group, unit, cycles in _uses(graph, task.task, lengths):
                 kind = "copy" if unit.startswith(COPY_UNITS) else "compute"
-                span = Span(start, start + max(1, cycles), label, kind, f"stage {task.stage}" if interval else "")
+                span = TimelineSpan(
+                    start, start + max(1, cycles), label, kind, f"stage {task.stage}" if interval else ""
+                )
                 lanes.setdefault((group, unit), []).append(span)
     drawn = {key: sorted(spans, key=lambda span: (span.start_cycle, span.end_cycle)) for key, spans in lanes.items()}
     stalls = _stalls(drawn, _reasons(schedule, loop, call, problem))
     # Groups in order: pipes, then inner loops as a whole, then what pipes wait for.
     order = sorted(drawn, key=lambda key: key[0] != "Pipes")
-    shown = tuple(Lane(unit, tuple(drawn[group, unit]), group) for group, unit in order)
+    shown = tuple(TimelineLane(unit, tuple(drawn[group, unit]), group) for group, unit in order)
     return Timeline((*shown, *stalls), _phases(loop, iterations), _title(graph, loop, iterations))
 
 
@@ -63,7 +65,7 @@ def _title(graph: KernelGraph, loop: LoopSchedule, iterations: int) -> str:
     return f"Loop {loop.scope}: one iteration every {interval:,} cycles; {iterations} of {trips or 'all'} iterations"
 
 
-def _phases(loop: LoopSchedule, iterations: int) -> tuple[Phase, ...]:
+def _phases(loop: LoopSchedule, iterations: int) -> tuple[TimelinePhase, ...]:
     """The steady state lasts from the last stage's first start until the first stage has no iteration left."""
     interval, stages = loop.initiation_interval_cycles, _stages(loop)
     if interval is None or iterations < stages:
@@ -71,9 +73,9 @@ def _phases(loop: LoopSchedule, iterations: int) -> tuple[Phase, ...]:
     steady, last = (stages - 1) * interval, iterations * interval
     end = (iterations - 1) * interval + max(loop.makespan_cycles, interval)
     return (
-        Phase("prologue", 0, steady),
-        Phase("steady state", steady, last),
-        Phase("drain", last, end),
+        TimelinePhase("prologue", 0, steady),
+        TimelinePhase("steady state", steady, last),
+        TimelinePhase("drain", last, end),
     )
 
 
@@ -118,18 +120,20 @@ def _arcs(problem: Problem) -> list[tuple[int, int, int, int]]:
     return [(source, target, 0, lag) for source, target, lag in problem.data_deps]
 
 
-def _stalls(lanes: Mapping[tuple[str, str], list[Span]], reasons: Mapping[str, str]) -> tuple[Lane, ...]:
+def _stalls(
+    lanes: Mapping[tuple[str, str], list[TimelineSpan]], reasons: Mapping[str, str]
+) -> tuple[TimelineLane, ...]:
     """Gaps of a pipe before a waiting task, by what it waits for."""
-    found: dict[str, list[Span]] = {}
+    found: dict[str, list[TimelineSpan]] = {}
     for (group, unit), spans in lanes.items():
         free_at = 0
         for span in spans:
             cause = reasons.get(span.label.partition(" ")[0]) if group == "Pipes" else None
             if cause and span.start_cycle > free_at:
                 words = f"{unit} waits for {cause}, then does {span.label}"
-                found.setdefault(cause, []).append(Span(free_at, span.start_cycle, unit, "stall", words))
+                found.setdefault(cause, []).append(TimelineSpan(free_at, span.start_cycle, unit, "stall", words))
             free_at = max(free_at, span.end_cycle)
     return tuple(
-        Lane(cause, tuple(sorted(spans, key=lambda span: span.start_cycle)), "Stalls by cause")
+        TimelineLane(cause, tuple(sorted(spans, key=lambda span: span.start_cycle)), "Stalls by cause")
         for cause, spans in found.items()
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from warpwright.service.drawing.memory import MemoryMap, buffer_maps, register_map, shared_map
 from warpwright.service.drawing.pipes import loop_timeline
-from warpwright.service.drawing.timeline import Lane, Phase, Span, Timeline
+from warpwright.service.drawing.timeline import Timeline, TimelineLane, TimelinePhase, TimelineSpan
 from warpwright.solver.domain import ROOT, BufferSchedule, HardwareProfile, KernelGraph, Schedule, WarpSchedule
 from warpwright.solver.forecast import Simulation, TimelineEvent, simulate
 
@@ -64,10 +64,13 @@ def block_timeline(simulation: Simulation, products: frozenset[str] = frozenset(
         *_lanes([event for event in events if _of_unit(event) and event.label not in products], "Units"),
         *_stall_lanes(events),
     ]
-    phases: tuple[Phase, ...] = ()
+    phases: tuple[TimelinePhase, ...] = ()
     if end > begin:
         before = "prologue and first pass of the outer loop" if nested else "prologue"
-        phases = (Phase(before, 0, round(begin)), Phase("steady state", round(begin), round(min(end, horizon))))
+        phases = (
+            TimelinePhase(before, 0, round(begin)),
+            TimelinePhase("steady state", round(begin), round(min(end, horizon))),
+        )
     return Timeline(tuple(lanes), phases, "Timeline of one block, in cycles")
 
 
@@ -76,26 +79,26 @@ def _of_unit(event: TimelineEvent) -> bool:
     return event.label == event.lane or event.label.startswith(event.lane + " ")
 
 
-def _products(events: Sequence[TimelineEvent], products: frozenset[str]) -> list[Lane]:
+def _products(events: Sequence[TimelineEvent], products: frozenset[str]) -> list[TimelineLane]:
     """The tensor core's lane: matrix products from their issue to their end, including the time in its queue."""
     found = [event for event in events if event.label in products]
-    spans = tuple(Span(*_ends(each), each.label, "compute", f"issued by {each.lane}") for each in found)
-    return [Lane("tensor core", spans, "Units")] if spans else []
+    spans = tuple(TimelineSpan(*_ends(each), each.label, "compute", f"issued by {each.lane}") for each in found)
+    return [TimelineLane("tensor core", spans, "Units")] if spans else []
 
 
-def _lanes(events: Sequence[TimelineEvent], group: str) -> list[Lane]:
+def _lanes(events: Sequence[TimelineEvent], group: str) -> list[TimelineLane]:
     names = dict.fromkeys(event.lane for event in events)
-    return [Lane(name, tuple(_span(event) for event in events if event.lane == name), group) for name in names]
+    return [TimelineLane(name, tuple(_span(event) for event in events if event.lane == name), group) for name in names]
 
 
-def _stall_lanes(events: Sequence[TimelineEvent]) -> list[Lane]:
+def _stall_lanes(events: Sequence[TimelineEvent]) -> list[TimelineLane]:
     """One lane for each cause: which role waits for it, and when."""
     causes = dict.fromkeys(event.cause for event in events if event.cause)
     return [
-        Lane(
+        TimelineLane(
             cause,
             tuple(
-                Span(*_ends(event), event.lane, "stall", f"{event.lane} waits for {_cause(cause)}")
+                TimelineSpan(*_ends(event), event.lane, "stall", f"{event.lane} waits for {_cause(cause)}")
                 for event in events
                 if event.cause == cause
             ),
@@ -114,9 +117,9 @@ def _ends(event: TimelineEvent) -> tuple[int, int]:
     return round(event.start), round(event.end)
 
 
-def _span(event: TimelineEvent) -> Span:
+def _span(event: TimelineEvent) -> TimelineSpan:
     label = f"waits for {event.cause}" if event.cause else event.label
-    return Span(*_ends(event), label, _kind(event))
+    return TimelineSpan(*_ends(event), label, _kind(event))
 
 
 def _kind(event: TimelineEvent) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Lane", "Phase", "Span", "Timeline", "timeline_svg"]
+__all__ = ["Timeline", "TimelineLane", "TimelinePhase", "TimelineSpan", "timeline_svg"]
 
 LABEL_WIDTH = 170
 LANE_HEIGHT = 24
@@ -22,7 +22,7 @@ CHARACTER_WIDTH = 6.2
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimelineSpan:
     """A time span: ``kind`` chooses the colour class (``compute``, ``copy``, ``sync``, ``stall``, ``other``)."""
 
     start_cycle: int
@@ -33,16 +33,16 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class TimelineLane:
     """One row of the drawing; lanes of one ``group`` are shown together under its name."""
 
     name: str
-    spans: tuple[Span, ...]
+    spans: tuple[TimelineSpan, ...]
     group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class TimelinePhase:
     """A part of the loop: ``prologue``, ``steady state``, ``epilogue``."""
 
     name: str
@@ -54,8 +54,8 @@ class Phase:
 class Timeline:
     """One drawing: of a block's first iterations, or of one loop."""
 
-    lanes: tuple[Lane, ...]
-    phases: tuple[Phase, ...] = ()
+    lanes: tuple[TimelineLane, ...]
+    phases: tuple[TimelinePhase, ...] = ()
     title: str = "Timeline"
 
     @property
@@ -109,7 +109,7 @@ def _name(name: str, y: float) -> str:
     )
 
 
-def _lane(lane: Lane, top: float, begin: int, scale: float) -> str:
+def _lane(lane: TimelineLane, top: float, begin: int, scale: float) -> str:
     parts = [
         f'<g class="row" data-name="{escape(lane.name)}">'
         f'<rect class="track" x="0" y="{top:.1f}" width="100%" height="{LANE_HEIGHT}"/>'
@@ -139,7 +139,7 @@ def _lane(lane: Lane, top: float, begin: int, scale: float) -> str:
     return "".join(parts)
 
 
-def _levels(spans: Sequence[Span]) -> tuple[list[int], int]:
+def _levels(spans: Sequence[TimelineSpan]) -> tuple[list[int], int]:
     """A row inside the lane for each span, so that none covers another, and the number of rows.
 
     A span of less than a cycle covers nothing.
@@ -155,7 +155,7 @@ def _levels(spans: Sequence[Span]) -> tuple[list[int], int]:
     return levels, max(1, len(free_at))
 
 
-def _phase(phase: Phase, begin: int, end: int, scale: float, bottom: float) -> str:
+def _phase(phase: TimelinePhase, begin: int, end: int, scale: float, bottom: float) -> str:
     first, last = max(begin, phase.start_cycle), min(end, phase.end_cycle)
     if last <= first:
         return ""

@@ -19,7 +19,7 @@ from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
 from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
 from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import ReadCaller, TuneCaller, WorkCaller
-from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.schemas import TokenScope
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
 
@@ -89,7 +89,7 @@ async def get_job(job_id: str, context: ContextDep, caller: ReadCaller, wait: Wa
 @router.post("/{job_id}:cancel", response_model=JobView)
 def cancel_job(job_id: str, context: ContextDep, caller: TuneCaller) -> JobView:
     """Stop a job. What it found so far stays as a partial answer. It continues if others asked for the same work."""
-    return service.cancel(context, job_id, owner=caller.id, everyone=Scope.ADMIN in caller.scopes)
+    return service.cancel(context, job_id, owner=caller.id, everyone=TokenScope.ADMIN in caller.scopes)
 
 
 @router.post("/{job_id}:tell", response_model=JobView)
@@ -104,7 +104,7 @@ async def tell_job(job_id: str, results: dict[str, Any], context: ContextDep, ca
 @router.delete("/{job_id}", status_code=204)
 def delete_job(job_id: str, context: ContextDep, caller: TuneCaller) -> None:
     """Remove an ended job with its candidates and events: your own, or as an administrator any."""
-    service.delete(context, job_id, owner=caller.id, everyone=Scope.ADMIN in caller.scopes)
+    service.delete(context, job_id, owner=caller.id, everyone=TokenScope.ADMIN in caller.scopes)
 
 
 @router.get(

@@ -11,7 +11,7 @@ from warpwright.service.candidates import repository as candidate_rows
 from warpwright.service.candidates.rows import apply, candidate_of
 from warpwright.service.db import WriteSession
 from warpwright.service.db.models import CandidateRow, Job
-from warpwright.service.errors import Conflict, InvalidRequest
+from warpwright.service.errors import InvalidRequest, StateConflict
 from warpwright.service.jobs import repository
 from warpwright.service.jobs.service import find
 from warpwright.service.results.store import remember
@@ -43,7 +43,7 @@ def tell(context: Context, job_id: str, document: dict[str, Any]) -> None:
 
 def _write(session: WriteSession, job: Job, results: BundleResults) -> None:
     if job.state not in TOLD_STATES:
-        raise Conflict(f"job {job.id} is still {job.state}", code="job-not-ended", place="/job")
+        raise StateConflict(f"job {job.id} is still {job.state}", code="job-not-ended", place="/job")
     rows = {row.key: row for row in candidate_rows.all_of(session, job.id)}
     for measured in results.report.results:
         _check(rows.get(measured.candidate), measured.candidate, measured.binary_digest)

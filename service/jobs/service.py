@@ -6,7 +6,7 @@ from warpwright.service.app_context import Context
 from warpwright.service.db import ReadSession, WriteSession
 from warpwright.service.db.base import now
 from warpwright.service.db.models import Interest, Job
-from warpwright.service.errors import Conflict, Forbidden, NotFound
+from warpwright.service.errors import Forbidden, NotFound, StateConflict
 from warpwright.service.jobs import repository, views
 from warpwright.service.jobs.schemas import JobView
 from warpwright.service.jobs.states import ENDED, JobState
@@ -89,7 +89,7 @@ def delete(context: Context, job_id: str, *, owner: str, everyone: bool = False)
                 "the job belongs to another token; its owner or an administrator may remove it", code="job-not-yours"
             )
         if job.state not in ENDED:
-            raise Conflict("cancel the job first", code="job-not-ended")
+            raise StateConflict("cancel the job first", code="job-not-ended")
         session.delete(job)
 
     context.database.write(work)

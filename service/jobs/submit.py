@@ -16,7 +16,7 @@ from warpwright.service.app_context import Context
 from warpwright.service.artifacts import repository as artifact_rows
 from warpwright.service.db import WriteSession
 from warpwright.service.db.models import IdempotencyKey, Job, JobSize, JobVariant, Work
-from warpwright.service.errors import Conflict, InvalidRequest, TooLarge, TooManyRequests
+from warpwright.service.errors import InvalidRequest, StateConflict, TooLarge, TooManyRequests
 from warpwright.service.jobs import repository
 from warpwright.service.jobs.schemas import JobSubmission, VariantSubmission
 from warpwright.service.jobs.states import ACTIVE, JobState
@@ -89,7 +89,7 @@ def submit(context: Context, submission: JobSubmission, *, owner: str, trace: st
             # Two requests used the same key at once; the other transaction is committed by now, so read again.
             continue
     else:
-        raise Conflict("the idempotency key is in use, try again", code="idempotency-key-busy")
+        raise StateConflict("the idempotency key is in use, try again", code="idempotency-key-busy")
     if submitted.created:
         context.runner.wake()
     context.bulletin.announce("jobs")
@@ -221,7 +221,7 @@ def _usable(job: Job | None) -> bool:
 
 def _same_key(found: IdempotencyKey, body_digest: str) -> Submitted:
     if found.body_digest != body_digest:
-        raise Conflict(
+        raise StateConflict(
             "this idempotency key was already used with another body",
             code="idempotency-key-reused",
             place="Idempotency-Key",

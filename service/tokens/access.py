@@ -6,7 +6,7 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from warpwright.service.errors import Forbidden, Unauthorized
-from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.schemas import TokenScope
 from warpwright.service.tokens.service import ANONYMOUS, Caller, TokenCheck
 
 __all__ = ["AdminCaller", "Needs", "ReadCaller", "TuneCaller", "WorkCaller", "require"]
@@ -26,7 +26,7 @@ async def _caller(request: Request) -> Caller:
     return caller if caller is not None else await run_in_threadpool(check.check, secret.strip())
 
 
-async def require(request: Request, scope: Scope) -> Caller:
+async def require(request: Request, scope: TokenScope) -> Caller:
     """The caller, who must have a scope; for the one endpoint where nested dependencies are too slow."""
     caller = await _caller(request)
     if scope not in caller.scopes:
@@ -37,7 +37,7 @@ async def require(request: Request, scope: Scope) -> Caller:
 class Needs:
     """A dependency: the caller, who must have a scope. The OpenAPI document reads it from here."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: TokenScope) -> None:
         self.scope = scope
 
     async def __call__(self, caller: Annotated[Caller, Depends(_caller)]) -> Caller:
@@ -47,7 +47,7 @@ class Needs:
         return caller
 
 
-ReadCaller = Annotated[Caller, Depends(Needs(Scope.READ))]
-TuneCaller = Annotated[Caller, Depends(Needs(Scope.TUNE))]
-WorkCaller = Annotated[Caller, Depends(Needs(Scope.WORK))]
-AdminCaller = Annotated[Caller, Depends(Needs(Scope.ADMIN))]
+ReadCaller = Annotated[Caller, Depends(Needs(TokenScope.READ))]
+TuneCaller = Annotated[Caller, Depends(Needs(TokenScope.TUNE))]
+WorkCaller = Annotated[Caller, Depends(Needs(TokenScope.WORK))]
+AdminCaller = Annotated[Caller, Depends(Needs(TokenScope.ADMIN))]

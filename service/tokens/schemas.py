@@ -5,10 +5,10 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["NewToken", "Scope", "TokenRequest", "TokenView"]
+__all__ = ["NewToken", "TokenRequest", "TokenScope", "TokenView"]
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     """What a token allows. ``admin`` includes the others; ``tune`` and ``work`` include ``read``."""
 
     READ = "read"
@@ -23,7 +23,7 @@ class TokenRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field(min_length=1, max_length=100, description="Shown to people.")
-    scopes: list[Scope] = Field(min_length=1, max_length=4)
+    scopes: list[TokenScope] = Field(min_length=1, max_length=4)
 
 
 class TokenView(BaseModel):
@@ -33,7 +33,7 @@ class TokenView(BaseModel):
 
     id: str
     name: str
-    scopes: list[Scope]
+    scopes: list[TokenScope]
     created_at: datetime
     revoked_at: datetime | None
     last_used_at: datetime | None

@@ -13,7 +13,7 @@ from warpwright.service.db.models import Token
 from warpwright.service.errors import Unauthorized
 from warpwright.service.names import token_id
 from warpwright.service.tokens import repository
-from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.schemas import TokenScope
 
 __all__ = ["ANONYMOUS", "Caller", "TokenCheck", "create"]
 
@@ -22,10 +22,10 @@ REMEMBER_SECONDS = 5.0
 """How long a process that has just checked a token may accept it after its revocation."""
 
 _IMPLIED = {
-    Scope.ADMIN: frozenset(Scope),
-    Scope.TUNE: frozenset({Scope.TUNE, Scope.READ}),
-    Scope.WORK: frozenset({Scope.WORK, Scope.READ}),
-    Scope.READ: frozenset({Scope.READ}),
+    TokenScope.ADMIN: frozenset(TokenScope),
+    TokenScope.TUNE: frozenset({TokenScope.TUNE, TokenScope.READ}),
+    TokenScope.WORK: frozenset({TokenScope.WORK, TokenScope.READ}),
+    TokenScope.READ: frozenset({TokenScope.READ}),
 }
 
 
@@ -34,14 +34,14 @@ class Caller:
     """The caller: a token's id, or empty on loopback."""
 
     id: str
-    scopes: frozenset[Scope]
+    scopes: frozenset[TokenScope]
 
 
-ANONYMOUS = Caller("", frozenset(Scope))
+ANONYMOUS = Caller("", frozenset(TokenScope))
 """Any caller on this machine."""
 
 
-def create(session: WriteSession, name: str, scopes: list[Scope]) -> tuple[Token, str]:
+def create(session: WriteSession, name: str, scopes: list[TokenScope]) -> tuple[Token, str]:
     """A new token and its secret, which is not stored."""
     secret = PREFIX + secrets.token_urlsafe(32)
     token = Token(id=token_id(), name=name, hash=_hash(secret), scopes=sorted(set(scopes)), created_at=now())
@@ -74,7 +74,7 @@ class TokenCheck:
         token = self._database.read(lambda session: repository.by_hash(session, digest))
         if token is None:
             raise Unauthorized("the token is unknown or was revoked", code="token-unknown")
-        scopes = frozenset(implied for scope in token.scopes for implied in _IMPLIED[Scope(scope)])
+        scopes = frozenset(implied for scope in token.scopes for implied in _IMPLIED[TokenScope(scope)])
         caller = Caller(token.id, scopes)
         # Only informative, so a database that accepts no writes now still lets readers in.
         with suppress(*DATABASE_AWAY, DatabaseBusy):

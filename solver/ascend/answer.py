@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from warpwright.solver.ascend.problem import LoopProblem, Problem
 
-__all__ = ["Answer", "recomputed_versions"]
+__all__ = ["SchedulerAnswer", "recomputed_versions"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SchedulerAnswer:
     """``interval`` is None for a straight-line list. ``starts`` are cycles from the first issue of an iteration."""
 
     interval: int | None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy
 
 from warpwright.solver.ascend.kernel_capacity import MemoryUse
-from warpwright.solver.ascend.optimise import Limits
+from warpwright.solver.ascend.optimise import NodeLimits
 from warpwright.solver.ascend.problem import LoopProblem, Problem
 from warpwright.solver.ascend.solve import CallResult
 from warpwright.solver.domain import ROOT, Bound, Certificate, HardwareProfile, SchedulerCall, digest_text
@@ -21,7 +21,7 @@ def certificate_of(
     uses: Sequence[MemoryUse],
     profile: HardwareProfile,
     engine: str,
-    limits: Limits,
+    limits: NodeLimits,
     *,
     verified: bool,
 ) -> Certificate:

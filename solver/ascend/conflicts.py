@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from warpwright.solver.ascend.families import FAMILIES
-from warpwright.solver.ascend.optimise import Limits
+from warpwright.solver.ascend.optimise import NodeLimits
 from warpwright.solver.ascend.problem import LoopProblem, Problem
 from warpwright.solver.ascend.solve import solve_problem
 from warpwright.solver.domain import ROOT, Conflict, SchedulerCall
@@ -41,7 +41,7 @@ def conflicts(problem: Problem, names: Sequence[str] = ()) -> tuple[Conflict, ..
     if found:
         return tuple(found)
     for name, relaxed, relaxation in _relaxations(problem):
-        if solve_problem(relaxed, budget=Limits(interval=2000, bytes=1, length=1)).answer is not None:
+        if solve_problem(relaxed, budget=NodeLimits(interval=2000, bytes=1, length=1)).answer is not None:
             lines = next((f.explain(problem, None) for f in FAMILIES if name == f.NAME), ())
             found.append(Conflict(name, "; ".join(map(str, lines)) or name, relaxation))
     return tuple(found) or (Conflict("dependence", "the dependences alone allow no interval"),)

@@ -15,7 +15,7 @@ __all__ = [
     "NAME",
     "SECTIONS",
     "MemoryUse",
-    "Placed",
+    "SizedBuffer",
     "check",
     "conflict_of",
     "limit_of",
@@ -37,7 +37,7 @@ SECTIONS: dict[Memory, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class SizedBuffer:
     """A buffer with its chosen versions and their bytes, each version aligned."""
 
     name: str
@@ -53,7 +53,7 @@ class MemoryUse:
     memory: Memory
     needed_bytes: int
     limit_bytes: int
-    live: tuple[Placed, ...]
+    live: tuple[SizedBuffer, ...]
 
     @property
     def fits(self) -> bool:
@@ -141,18 +141,18 @@ def live_together(graph: KernelGraph, names: Sequence[str]) -> set[tuple[str, st
     return pairs
 
 
-def _placed(buffer: Buffer, versions: int, alignment: int) -> Placed:
+def _placed(buffer: Buffer, versions: int, alignment: int) -> SizedBuffer:
     each = -(-buffer.bytes // alignment) * alignment
-    return Placed(buffer.name, versions, each, each * versions)
+    return SizedBuffer(buffer.name, versions, each, each * versions)
 
 
-def _peak(placed: Sequence[Placed], together: set[tuple[str, str]]) -> list[Placed]:
+def _peak(placed: Sequence[SizedBuffer], together: set[tuple[str, str]]) -> list[SizedBuffer]:
     """The heaviest set of buffers that are pairwise live together."""
     if all((a.name, b.name) in together for i, a in enumerate(placed) for b in placed[i + 1 :]):
         return list(placed)
-    best: list[Placed] = []
+    best: list[SizedBuffer] = []
     weight = 0
-    stack: list[tuple[list[Placed], list[Placed]]] = [([], list(placed))]
+    stack: list[tuple[list[SizedBuffer], list[SizedBuffer]]] = [([], list(placed))]
     while stack:
         chosen, rest = stack.pop()
         total = sum(p.bytes for p in chosen)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from warpwright.solver.ascend import kernel_capacity
 from warpwright.solver.ascend.certify import certificate_of
 from warpwright.solver.ascend.conflicts import conflicts
-from warpwright.solver.ascend.optimise import Limits
+from warpwright.solver.ascend.optimise import NodeLimits
 from warpwright.solver.ascend.pins import checked_pins, merged_pins
 from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
 from warpwright.solver.ascend.sharing import within_kernel
@@ -53,14 +53,14 @@ def solve_graph(
     pins: Pins | None = None,
     *,
     engine: str = "exact",
-    limits: Limits | None = None,
+    limits: NodeLimits | None = None,
 ) -> Verdict:
     """The verdict on a kernel: every scope's optimum, inside the memories of the whole kernel.
 
     Raises:
         PinError: a pin of a wrong form, or that names no buffer.
     """
-    work, name = limits or Limits(), "exact" if engine in ("cpsat", "enumerate") else engine
+    work, name = limits or NodeLimits(), "exact" if engine in ("cpsat", "enumerate") else engine
     pinned = _pinned(graph, pins or Pins())
     counts = {p.buffer: p.versions for p in pinned.pins.buffers if p.versions is not None}
     first = _scopes(pinned, profile, name, work, counts, share=False)
@@ -117,7 +117,7 @@ Solved = list[tuple[SchedulerCall, Problem, CallResult]]
 
 
 def _scopes(
-    pinned: _Pinned, profile: HardwareProfile, engine: str, limits: Limits, fixed: Mapping[str, int], *, share: bool
+    pinned: _Pinned, profile: HardwareProfile, engine: str, limits: NodeLimits, fixed: Mapping[str, int], *, share: bool
 ) -> Solved | Infeasible | Unknown:
     counts = dict(fixed)
     solved: Solved = []
@@ -150,7 +150,7 @@ def _kernel_conflicts(pinned: _Pinned, profile: HardwareProfile, counts: Mapping
     return kernel_capacity.overflows(pinned.graph, profile, counts, pinned.pins.unlimited_memories)
 
 
-def _verdict(pinned: _Pinned, profile: HardwareProfile, engine: str, limits: Limits, solved: Solved) -> Verdict:
+def _verdict(pinned: _Pinned, profile: HardwareProfile, engine: str, limits: NodeLimits, solved: Solved) -> Verdict:
     chosen: dict[str, int] = {}
     for call, _, result in solved:
         assert result.answer is not None

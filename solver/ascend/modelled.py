@@ -11,9 +11,16 @@ from dataclasses import dataclass, replace
 
 from warpwright.solver.ascend.bounds import clique_bound, clique_tasks, issue_bound
 from warpwright.solver.ascend.families import build_network
-from warpwright.solver.ascend.optimise import Limits, Optimum, least_by_bounds, length_bound, shortest, straight_network
+from warpwright.solver.ascend.optimise import (
+    NodeLimits,
+    Optimum,
+    least_by_bounds,
+    length_bound,
+    shortest,
+    straight_network,
+)
 from warpwright.solver.ascend.problem import LoopProblem, StraightProblem
-from warpwright.solver.ascend.search import Choice, Meter, Plan, Search, State, WorkSpent
+from warpwright.solver.ascend.search import DiscreteChoices, Meter, Search, SearchSolution, State, WorkSpent
 from warpwright.solver.ascend.symmetry import symmetry_arcs
 from warpwright.solver.domain import Bound
 from warpwright.solver.engines import Budget, Engine, EngineStatus, engine
@@ -137,7 +144,7 @@ def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget, *, pro
         return _nothing(bounds, True, 0)
     solver, work = engine(name), 0
     top: int | None = None
-    best: Plan | None = None
+    best: SearchSolution | None = None
     ceiling = max(sum(problem.latencies), sum(problem.iis), low) + 1
     trial, proven, raised = low, True, False
     while top is None or low < top:
@@ -164,12 +171,12 @@ def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget, *, pro
     return _levels(problem, search, top, best, clique, solver, budget, bounds, proven, work)
 
 
-def _hint(search: Search, state: State) -> Plan | None:
+def _hint(search: Search, state: State) -> SearchSolution | None:
     """A plan of few bytes from a short exact search, or None."""
     fewest = search.root(state.interval, high=list(state.low)) or state
     for start in (fewest, state):
         try:
-            plan = search.solve(start.copy(), Meter(Limits().bytes))
+            plan = search.solve(start.copy(), Meter(NodeLimits().bytes))
         except WorkSpent:
             continue
         if plan is not None:
@@ -193,7 +200,7 @@ def optimise_straight_with_engine(problem: StraightProblem, name: str, budget: B
     length = max(s + lat for s, lat in zip(starts, problem.latencies, strict=True))
     optimal = result.status is EngineStatus.OPTIMAL
     bound = Bound(length if optimal else 0, f"search:{name}")
-    plan = Plan(tuple(starts), (), Choice((), (), ()))
+    plan = SearchSolution(tuple(starts), (), DiscreteChoices((), (), ()))
     return Optimum(plan, None, (bound,), optimal, 0, True, length, bound.cycles, optimal, result.work)
 
 
@@ -201,7 +208,7 @@ def _levels(
     problem: LoopProblem,
     search: Search,
     interval: int,
-    best: Plan | None,
+    best: SearchSolution | None,
     clique: tuple[int, ...],
     adapter: Engine,
     budget: Budget,
@@ -215,7 +222,7 @@ def _levels(
     if best is not None:
         limit = problem.bytes_of(best.versions)
         state = search.root(interval, bytes_limit=limit) or state
-        best, _, _, _ = shortest(search, state, interval, best, limit, clique, problem.iis, Limits())
+        best, _, _, _ = shortest(search, state, interval, best, limit, clique, problem.iis, NodeLimits())
     least = length_bound(state, search.network.lengths, clique, problem.iis)
     offsets = None if best is None else best.choice.offsets
     built = model_at(search, state, objective=True, least_length=least, offsets=offsets)
@@ -246,7 +253,7 @@ def _levels(
     if search.origin is None:
         starts = [s - min(starts) for s in starts]
     versions = tuple(result.values[v.index] for v in built.versions)
-    plan = Plan(tuple(starts), versions, Choice((), versions, ()))
+    plan = SearchSolution(tuple(starts), versions, DiscreteChoices((), versions, ()))
     bytes_used = problem.bytes_of(versions)
     length = max(s + lat for s, lat in zip(starts, problem.latencies, strict=True)) - min(starts)
     optimal = closed or result.status is EngineStatus.OPTIMAL

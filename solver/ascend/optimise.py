@@ -15,12 +15,12 @@ from warpwright.solver.ascend.bounds import clique_bound, clique_tasks, issue_bo
 from warpwright.solver.ascend.encoding import Arc, Network
 from warpwright.solver.ascend.families import build_network
 from warpwright.solver.ascend.problem import LoopProblem, StraightProblem
-from warpwright.solver.ascend.search import Meter, Plan, Search, State, WorkSpent
+from warpwright.solver.ascend.search import Meter, Search, SearchSolution, State, WorkSpent
 from warpwright.solver.ascend.symmetry import symmetry_arcs
 from warpwright.solver.domain import Bound
 
 __all__ = [
-    "Limits",
+    "NodeLimits",
     "Optimum",
     "least_by_bounds",
     "length_bound",
@@ -32,7 +32,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class NodeLimits:
     """Search nodes for each level; the interval's limit bounds the cost of a proof."""
 
     interval: int = 60_000
@@ -44,7 +44,7 @@ class Limits:
 class Optimum:
     """The result of the levels. ``plan`` None with ``proven`` True: no interval at all works."""
 
-    plan: Plan | None
+    plan: SearchSolution | None
     interval: int | None
     bounds: tuple[Bound, ...]
     proven: bool
@@ -58,13 +58,13 @@ class Optimum:
 
 @dataclass(slots=True)
 class _Interval:
-    plan: Plan | None
+    plan: SearchSolution | None
     interval: int
     bounds: list[Bound]
     proven: bool
 
 
-def optimise_loop(problem: LoopProblem, limits: Limits) -> Optimum:
+def optimise_loop(problem: LoopProblem, limits: NodeLimits) -> Optimum:
     """The best schedule of a loop body within the limits."""
     network = build_network(problem)
     network.arcs += symmetry_arcs(problem, network)
@@ -92,7 +92,7 @@ def optimise_loop(problem: LoopProblem, limits: Limits) -> Optimum:
     )
 
 
-def optimise_straight(problem: StraightProblem, limits: Limits) -> Optimum:
+def optimise_straight(problem: StraightProblem, limits: NodeLimits) -> Optimum:
     """The shortest makespan of a straight-line list within the limits."""
     network, horizon = straight_network(problem)
     clique = clique_tasks(problem, network)
@@ -106,7 +106,7 @@ def optimise_straight(problem: StraightProblem, limits: Limits) -> Optimum:
     if root is None or plan is None:
         return Optimum(None, None, (), True, 0, False, 0, 0, False, meter.spent)
     plan, length, bound, more = shortest(
-        search, root, horizon, plan, None, clique, problem.iis, Limits(length=limits.interval)
+        search, root, horizon, plan, None, clique, problem.iis, NodeLimits(length=limits.interval)
     )
     reason = Bound(bound, "makespan:longest path, tasks of one resource in turn, or search")
     proven = length == bound
@@ -194,7 +194,7 @@ def _between(
     problem: LoopProblem, search: Search, bounds: list[Bound], low: int, meter: Meter, proven: bool
 ) -> _Interval:
     """Bisect above an interval that search excluded, between excluded and feasible ones."""
-    best: Plan | None = None
+    best: SearchSolution | None = None
     top = max(sum(problem.latencies), sum(problem.iis), low) + 1
     ceiling = 4 * _horizon(problem)
     while best is None:
@@ -227,7 +227,7 @@ def _between(
     return _Interval(best, top, bounds, proven)
 
 
-def _attempt(search: Search, interval: int, share: Meter, meter: Meter) -> tuple[Plan | None, bool]:
+def _attempt(search: Search, interval: int, share: Meter, meter: Meter) -> tuple[SearchSolution | None, bool]:
     """A plan at one interval, and whether the answer is certain."""
     root = search.root(interval)
     if root is None:
@@ -240,7 +240,7 @@ def _attempt(search: Search, interval: int, share: Meter, meter: Meter) -> tuple
         meter.spent += share.spent
 
 
-def _tighten(search: Search, plan: Plan, low: int, top: int) -> int:
+def _tighten(search: Search, plan: SearchSolution, low: int, top: int) -> int:
     """The smallest interval from ``low`` at which the plan's own choices work."""
     while low < top:
         middle = (low + top) // 2
@@ -252,8 +252,8 @@ def _tighten(search: Search, plan: Plan, low: int, top: int) -> int:
 
 
 def _fewest_bytes(
-    problem: LoopProblem, search: Search, root: State, interval: int, plan: Plan, limits: Limits
-) -> tuple[Plan, int, bool, int]:
+    problem: LoopProblem, search: Search, root: State, interval: int, plan: SearchSolution, limits: NodeLimits
+) -> tuple[SearchSolution, int, bool, int]:
     """The plan of fewest bytes at this interval; a bound of the bytes, whether it is reached, the work."""
     low, top = problem.bytes_of(root.low), problem.bytes_of(plan.versions)
     best, used = plan, 0
@@ -282,12 +282,12 @@ def shortest(
     search: Search,
     root: State,
     interval: int,
-    plan: Plan,
+    plan: SearchSolution,
     bytes_limit: int | None,
     clique: tuple[int, ...],
     iis: tuple[int, ...],
-    limits: Limits,
-) -> tuple[Plan, int, int, int]:
+    limits: NodeLimits,
+) -> tuple[SearchSolution, int, int, int]:
     """The plan of least length at this interval and these bytes; its length, a bound, the work."""
     lengths = search.network.lengths
     low, top = length_bound(root, lengths, clique, iis), _length(plan, lengths)
@@ -339,6 +339,6 @@ def length_bound(state: State, lengths: Sequence[int], clique: tuple[int, ...], 
     return max(bound, serial)
 
 
-def _length(plan: Plan, lengths: Sequence[int]) -> int:
+def _length(plan: SearchSolution, lengths: Sequence[int]) -> int:
     ends = max(start + length for start, length in zip(plan.starts, lengths, strict=True))
     return ends - min(plan.starts)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.problem import Problem
 
 __all__ = ["CallReading"]
@@ -13,4 +13,4 @@ class CallReading:
     """A finished answer read against its problem."""
 
     problem: Problem
-    answer: Answer
+    answer: SchedulerAnswer

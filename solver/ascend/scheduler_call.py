@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.solver.ascend.families import event_flags
-from warpwright.solver.ascend.optimise import Limits
+from warpwright.solver.ascend.optimise import NodeLimits
 from warpwright.solver.ascend.problem import LoopProblem
 from warpwright.solver.ascend.solve import CallResult, solve_call
 from warpwright.solver.domain import DocumentError
@@ -31,12 +31,12 @@ def read_calls(path: str | Path) -> list[dict[str, Any]]:
     return calls
 
 
-def solve_file(path: str | Path, *, engine: str = "exact", budget: Limits | None = None) -> list[CallResult]:
+def solve_file(path: str | Path, *, engine: str = "exact", budget: NodeLimits | None = None) -> list[CallResult]:
     """Solve every call of a file, in order."""
     return [solve_call(call, engine=engine, budget=budget) for call in read_calls(path)]
 
 
-def run(path: str | Path, engine: str = "exact", budget: Limits | None = None) -> list[dict[str, Any]]:
+def run(path: str | Path, engine: str = "exact", budget: NodeLimits | None = None) -> list[dict[str, Any]]:
     """Solve every call of a file; a JSON-ready row each.
 
     Keys of the issue: ``file``, ``call``, ``ii`` (None for a straight-line list, with ``makespan`` beside it),

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from warpwright.solver.ascend.encoding import Network
 
-__all__ = ["Choice", "Meter", "Plan", "Search", "State", "WorkSpent"]
+__all__ = ["DiscreteChoices", "Meter", "Search", "SearchSolution", "State", "WorkSpent"]
 
 Matrix: TypeAlias = npt.NDArray[np.int64]
 
@@ -41,7 +41,7 @@ class Meter:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class DiscreteChoices:
     """All discrete choices of a solution: offsets of the exclusions, version counts, stages of the phase tasks."""
 
     offsets: tuple[int, ...]
@@ -50,12 +50,12 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SearchSolution:
     """A solution: starts (absolute when the network has an origin), counts and the choices behind it."""
 
     starts: tuple[int, ...]
     versions: tuple[int, ...]
-    choice: Choice
+    choice: DiscreteChoices
 
 
 @dataclass(slots=True)
@@ -159,7 +159,7 @@ class Search:
         )
         return state if self._propagate(state) else None
 
-    def solve(self, state: State, meter: Meter) -> Plan | None:
+    def solve(self, state: State, meter: Meter) -> SearchSolution | None:
         """A schedule inside the state, or None if there is none; WorkSpent if the work limit ends first."""
         stack = [iter((state,))]
         while stack:
@@ -345,15 +345,15 @@ class Search:
         if self._propagate(more):
             yield more
 
-    def _plan(self, state: State) -> Plan:
+    def _plan(self, state: State) -> SearchSolution:
         """Earliest starts of a fully decided state."""
         starts = np.maximum(state.paths.max(axis=0), 0)
         starts = starts - (starts[self.origin] if self.origin is not None else starts.min())
         offsets = self._offsets(state)[0] if len(self._first) else np.zeros(0, dtype=np.int64)
-        choice = Choice(tuple(offsets.tolist()), tuple(state.low), tuple(state.stage_low))
-        return Plan(tuple(starts[: self.tasks].tolist()), tuple(state.low), choice)
+        choice = DiscreteChoices(tuple(offsets.tolist()), tuple(state.low), tuple(state.stage_low))
+        return SearchSolution(tuple(starts[: self.tasks].tolist()), tuple(state.low), choice)
 
-    def feasible_choice(self, choice: Choice, interval: int) -> bool:
+    def feasible_choice(self, choice: DiscreteChoices, interval: int) -> bool:
         """Whether the same choices also work at another interval (no search: one longest-path closure)."""
         paths = np.full((self.nodes, self.nodes), -(self.reach + 1) * interval, dtype=np.int64)
         np.fill_diagonal(paths, 0)

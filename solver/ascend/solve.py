@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from warpwright.solver.ascend.answer import Answer, recomputed_versions
+from warpwright.solver.ascend.answer import SchedulerAnswer, recomputed_versions
 from warpwright.solver.ascend.families import check_answer
-from warpwright.solver.ascend.optimise import Limits, Optimum, optimise_loop, optimise_straight
+from warpwright.solver.ascend.optimise import NodeLimits, Optimum, optimise_loop, optimise_straight
 from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
 from warpwright.solver.domain import Bound, Violation, WarpwrightError
 
@@ -36,7 +36,7 @@ class CallResult:
     """
 
     problem: Problem
-    answer: Answer | None
+    answer: SchedulerAnswer | None
     engine: str
     proven: bool
     lower_bound: Bound
@@ -49,12 +49,12 @@ class CallResult:
     seconds: float
 
 
-def solve_call(call: Mapping[str, Any], *, engine: str = "exact", budget: Limits | None = None) -> CallResult:
+def solve_call(call: Mapping[str, Any], *, engine: str = "exact", budget: NodeLimits | None = None) -> CallResult:
     """Solve one scheduler call given as JSON values (see :func:`warpwright.solver.ascend.problem.problem_from_call`)."""
     return solve_problem(problem_from_call(call), engine=engine, budget=budget)
 
 
-def solve_problem(problem: Problem, *, engine: str = "exact", budget: Limits | None = None) -> CallResult:
+def solve_problem(problem: Problem, *, engine: str = "exact", budget: NodeLimits | None = None) -> CallResult:
     """Solve one problem.
 
     Args:
@@ -69,7 +69,7 @@ def solve_problem(problem: Problem, *, engine: str = "exact", budget: Limits | N
     if engine not in ENGINES:
         raise ValueError(f"there is no engine {engine!r}; choose one of {', '.join(ENGINES)}")
     begin = time.perf_counter()
-    limits = budget or Limits()
+    limits = budget or NodeLimits()
     optimum = _run(problem, engine, limits)
     answer = _answer(problem, optimum)
     if answer is not None:
@@ -79,7 +79,7 @@ def solve_problem(problem: Problem, *, engine: str = "exact", budget: Limits | N
     return _result(problem, optimum, answer, engine, time.perf_counter() - begin)
 
 
-def _run(problem: Problem, engine: str, limits: Limits) -> Optimum:
+def _run(problem: Problem, engine: str, limits: NodeLimits) -> Optimum:
     if engine == "exact":
         return (
             optimise_loop(problem, limits) if isinstance(problem, LoopProblem) else optimise_straight(problem, limits)
@@ -93,18 +93,20 @@ def _run(problem: Problem, engine: str, limits: Limits) -> Optimum:
     return optimise_straight_with_engine(problem, engine, budget)
 
 
-def _answer(problem: Problem, optimum: Optimum) -> Answer | None:
+def _answer(problem: Problem, optimum: Optimum) -> SchedulerAnswer | None:
     if optimum.plan is None:
         return None
     starts = optimum.plan.starts
     if isinstance(problem, LoopProblem) and optimum.interval is not None:
         whole = min(starts) // optimum.interval * optimum.interval
         starts = tuple(s - whole for s in starts)
-        return Answer(optimum.interval, starts, recomputed_versions(problem, optimum.interval, starts))
-    return Answer(None, tuple(s - min(starts) for s in starts))
+        return SchedulerAnswer(optimum.interval, starts, recomputed_versions(problem, optimum.interval, starts))
+    return SchedulerAnswer(None, tuple(s - min(starts) for s in starts))
 
 
-def _result(problem: Problem, optimum: Optimum, answer: Answer | None, engine: str, seconds: float) -> CallResult:
+def _result(
+    problem: Problem, optimum: Optimum, answer: SchedulerAnswer | None, engine: str, seconds: float
+) -> CallResult:
     best = max(optimum.bounds, key=lambda b: b.cycles, default=Bound(0, "none"))
     used = problem.bytes_of(answer.versions) if answer and isinstance(problem, LoopProblem) else 0
     return CallResult(

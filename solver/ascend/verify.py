@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from warpwright.solver.ascend import kernel_capacity
-from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.families import check_answer
 from warpwright.solver.ascend.problem import problem_from_call
 from warpwright.solver.domain import (
@@ -47,7 +47,7 @@ def _check_scope(call: SchedulerCall, loop: LoopSchedule, counts: Mapping[str, i
     missing = [item for item in call.items if item not in times]
     if missing:
         return [Violation("shape", "task-missing", f"{call.scope}: no time for {missing[0]!r}", missing[0])]
-    answer = Answer(
+    answer = SchedulerAnswer(
         loop.initiation_interval_cycles,
         tuple(times[item] for item in call.items),
         tuple(counts.get(name, 1) for name in call.buffers),

@@ -11,14 +11,14 @@ from warpwright.solver.device.limits import WARP_THREADS
 from warpwright.solver.domain.kernel import Memory, Op
 from warpwright.solver.domain.source_order import SourceOrder
 
-__all__ = ["PRIVATE_MEMORIES", "Peak", "peak_registers"]
+__all__ = ["PRIVATE_MEMORIES", "RegisterPeak", "peak_registers"]
 
 PRIVATE_MEMORIES = frozenset({Memory.FRAGMENT, Memory.LOCAL})
 """Memories of which each role has its own instance."""
 
 
 @dataclass(frozen=True, slots=True)
-class Peak:
+class RegisterPeak:
     """The largest need of a program: registers per thread, the operation, and the share of each buffer."""
 
     registers: int
@@ -28,7 +28,7 @@ class Peak:
 
 def peak_registers(
     source: SourceOrder, program: Sequence[Op], warps: int, overhead: Mapping[str, int], spread: frozenset[str]
-) -> Peak:
+) -> RegisterPeak:
     """The peak of a role's program.
 
     Args:
@@ -41,7 +41,7 @@ def peak_registers(
     """
     lives = _lives(source, program, warps, spread)
     needs = (_need_at(position, op, lives, overhead.get(op.id, 0)) for position, op in enumerate(program))
-    return max((Peak(0, "", ()), *needs), key=lambda need: need.registers)
+    return max((RegisterPeak(0, "", ()), *needs), key=lambda need: need.registers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ def _lives(source: SourceOrder, program: Sequence[Op], warps: int, spread: froze
     }
 
 
-def _need_at(position: int, op: Op, lives: Mapping[str, _Life], overhead: int) -> Peak:
+def _need_at(position: int, op: Op, lives: Mapping[str, _Life], overhead: int) -> RegisterPeak:
     """What lives while one operation runs, less what passes from its dying operands to its results."""
     live = {name: life.registers for name, life in lives.items() if life.first <= position <= life.last}
     passed_on = _passed_on(position, op, lives)
     held = tuple((name, amount) for name, amount in live.items() if amount)
     total = sum(live.values()) - passed_on + overhead
-    return Peak(total, op.id, (*held, ("addresses and temporaries", overhead - passed_on)))
+    return RegisterPeak(total, op.id, (*held, ("addresses and temporaries", overhead - passed_on)))
 
 
 def _passed_on(position: int, op: Op, lives: Mapping[str, _Life]) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP, DeviceLimits
-from warpwright.solver.device.liveness import Peak, peak_registers
+from warpwright.solver.device.liveness import RegisterPeak, peak_registers
 from warpwright.solver.device.wgmma import instruction_registers
 from warpwright.solver.domain.kernel import Memory, Op, OpKind
 from warpwright.solver.domain.schedule import Role
@@ -71,7 +71,9 @@ def works_with_threads(source: SourceOrder, op: Op) -> bool:
     return bool(touched - {Memory.LOCAL})
 
 
-def need(limits: DeviceLimits, source: SourceOrder, program: Sequence[Op], warps: int, spread: frozenset[str]) -> Peak:
+def need(
+    limits: DeviceLimits, source: SourceOrder, program: Sequence[Op], warps: int, spread: frozenset[str]
+) -> RegisterPeak:
     """Registers per thread that a program needs in a role of this many warps.
 
     ``spread`` names loops whose body overlaps iterations (stage offsets).
@@ -82,7 +84,7 @@ def need(limits: DeviceLimits, source: SourceOrder, program: Sequence[Op], warps
     peak = peak_registers(source, program, warps, overhead, spread)
     if overhead and peak.registers < THROUGH_REGISTERS:
         first = next(iter(overhead))
-        return Peak(THROUGH_REGISTERS, first, (("a role whose threads move data", THROUGH_REGISTERS),))
+        return RegisterPeak(THROUGH_REGISTERS, first, (("a role whose threads move data", THROUGH_REGISTERS),))
     return peak
 
 

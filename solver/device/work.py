@@ -14,7 +14,7 @@ from warpwright.solver.device.wgmma import padded_macs
 from warpwright.solver.domain.kernel import Unit, UnitUse
 from warpwright.solver.domain.profile import HardwareProfile
 
-__all__ = ["Cost", "CostModel", "Work"]
+__all__ = ["Cost", "CostModel", "SimtWork"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class SimtWork:
     """Work of a SIMT operation: floating-point instructions, special-function results, bytes through shared and global memory."""
 
     alu: int = 0
@@ -69,7 +69,7 @@ class CostModel:
         cycles = self._cycles(bytes_, min(self._global_rate, self._shared_rate))
         return Cost(cycles + self._optional("global.latency"), _uses((Unit.LSU, cycles)))
 
-    def simt(self, work: Work) -> Cost:
+    def simt(self, work: SimtWork) -> Cost:
         """Scalar code of all threads: units work side by side, so the slowest decides; global data adds its latency."""
         alu = self._cycles(work.alu, self._alu_rate)
         sfu = self._cycles(work.sfu, self._sfu_rate)

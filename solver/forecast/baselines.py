@@ -27,7 +27,7 @@ from warpwright.solver.forecast import unspecialised
 from warpwright.solver.forecast.assemble import assemble
 from warpwright.solver.forecast.loops import loops_of
 from warpwright.solver.forecast.result import Simulation
-from warpwright.solver.forecast.simulator import Block, iterations, play, simulate
+from warpwright.solver.forecast.simulator import PlayableKernel, iterations, play, simulate
 
 __all__ = ["baseline_schedule", "chosen_schedule", "forecast_baseline"]
 
@@ -67,7 +67,7 @@ def forecast_baseline(graph: KernelGraph, profile: HardwareProfile, kind: Baseli
     registers = unspecialised.registers_of(graph, device)
     costs = OperationCosts(graph, device)
     return play(
-        Block(
+        PlayableKernel(
             graph,
             loops,
             unspecialised.footprint_of(graph, device, versions),

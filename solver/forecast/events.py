@@ -11,7 +11,19 @@ from dataclasses import dataclass, field
 
 from warpwright.solver.device.operation_costs import OperationCost
 
-__all__ = ["Arrive", "Async", "Barrier", "Commit", "Drain", "Engine", "Mark", "Run", "Stream", "Sync", "Wait"]
+__all__ = [
+    "Arrive",
+    "Async",
+    "Barrier",
+    "Commit",
+    "Drain",
+    "EventSimulation",
+    "Mark",
+    "RunStep",
+    "Stream",
+    "SyncStep",
+    "WaitStep",
+]
 
 EPSILON = 1e-6
 
@@ -40,7 +52,7 @@ class Barrier:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunStep:
     """Blocking: the stream continues after the job and its tail."""
 
     job: OperationCost
@@ -70,7 +82,7 @@ class Arrive:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitStep:
     """Waits for a phase of the barrier; ``latency`` is added only if the stream had to wait."""
 
     barrier: Barrier
@@ -89,7 +101,7 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
-class Sync:
+class SyncStep:
     """A thread barrier of a fixed set of streams (``size`` of them, named ``name``)."""
 
     name: str
@@ -105,7 +117,7 @@ class Mark:
     step: int
 
 
-Instruction = Run | Async | Commit | Arrive | Wait | Drain | Sync | Mark
+Instruction = RunStep | Async | Commit | Arrive | WaitStep | Drain | SyncStep | Mark
 
 
 @dataclass(eq=False, slots=True)
@@ -136,7 +148,7 @@ class _Running:
     commits: list[Barrier] = field(default_factory=list)
 
 
-class Engine:
+class EventSimulation:
     """Simulates streams to their end, or until no stream can continue."""
 
     def __init__(self, streams: list[Stream], *, side_by_side: frozenset[str] = frozenset(), timeline: int = 0) -> None:
@@ -153,7 +165,7 @@ class Engine:
         self._timers: list[tuple[float, int, Stream | _Running]] = []
         self._serial = 0
         self._ready: deque[Stream] = deque()
-        self._waiting: dict[Barrier, list[tuple[Stream, Wait]]] = {}
+        self._waiting: dict[Barrier, list[tuple[Stream, WaitStep]]] = {}
         self._syncing: dict[str, list[Stream]] = {}
         self._draining: list[tuple[Stream, Drain]] = []
         self._speeds: dict[tuple[OperationCost, ...], tuple[float, ...]] = {}
@@ -300,7 +312,7 @@ class Engine:
     def _signal(self, barrier: Barrier) -> None:
         if not barrier.arrive():
             return
-        still: list[tuple[Stream, Wait]] = []
+        still: list[tuple[Stream, WaitStep]] = []
         for stream, wait in self._waiting.pop(barrier, []):
             if barrier.passes(wait.parity):
                 self._resume(stream, wait.latency)
@@ -330,7 +342,7 @@ class Engine:
             instruction = stream.instructions[stream.position]
             stream.position += 1
             match instruction:
-                case Run(job):
+                case RunStep(job):
                     self._start(stream, job, blocking=True)
                     return
                 case Async(job, group):
@@ -342,7 +354,7 @@ class Engine:
                         self._signal(barrier)
                 case Arrive(barrier):
                     self._signal(barrier)
-                case Wait(barrier, parity, _, cause):
+                case WaitStep(barrier, parity, _, cause):
                     if not barrier.passes(parity):
                         self._block(stream, cause)
                         self._waiting.setdefault(barrier, []).append((stream, instruction))
@@ -352,7 +364,7 @@ class Engine:
                         self._block(stream, cause)
                         self._draining.append((stream, instruction))
                         return
-                case Sync(name, size, latency):
+                case SyncStep(name, size, latency):
                     waiting = self._syncing.setdefault(name, [])
                     self._block(stream, "sync")
                     waiting.append(stream)

@@ -35,14 +35,14 @@ from warpwright.solver.forecast.events import (
     Drain,
     Instruction,
     Mark,
-    Run,
+    RunStep,
     Stream,
-    Wait,
+    SyncStep,
+    WaitStep,
 )
-from warpwright.solver.forecast.events import Sync as ThreadSync
 from warpwright.solver.forecast.loops import Loops
 
-__all__ = ["Program", "stages_of"]
+__all__ = ["BlockProgram", "stages_of"]
 
 PRODUCTS = "products"
 """Group of the products that a stream has in flight: waits and commits of the tensor core count them in order of issue."""
@@ -82,7 +82,7 @@ def _buffers(graph: KernelGraph, item: str) -> set[str]:
 
 
 @dataclass(slots=True)
-class Program:
+class BlockProgram:
     """Streams of one resident block.
 
     ``miss`` is the share of loaded bytes that comes from memory, by operation; ``spilled`` the registers of a thread that
@@ -164,7 +164,7 @@ class Program:
                 if isinstance(entry, Sync):
                     yield from self._sync(entry, role, counts)
                 elif isinstance(entry, Fence):
-                    yield Run(self.costs.fence())
+                    yield RunStep(self.costs.fence())
                 elif entry.id in self._by_id:
                     yield from self._op(self._by_id[entry.id], role, streams)
                 else:
@@ -181,9 +181,9 @@ class Program:
         latency = self.costs.machine.limits.barrier_latency_cycles
         match sync.sync:
             case SyncKind.PRODUCER_ACQUIRE:
-                yield Wait(empty, parity ^ 1, latency, empty.name)
+                yield WaitStep(empty, parity ^ 1, latency, empty.name)
             case SyncKind.CONSUMER_WAIT:
-                yield Wait(full, parity, latency, full.name)
+                yield WaitStep(full, parity, latency, full.name)
             case SyncKind.PRODUCER_COMMIT:
                 yield Commit(full, PRODUCTS if self._by_tensor_core(role, sync) else pipeline.name)
             case SyncKind.CONSUMER_RELEASE if self._by_tensor_core(role, sync):
@@ -209,7 +209,7 @@ class Program:
         """All threads of a stream arrive on one word of shared memory, one after the other."""
         cycles = self.costs.machine.arrive_cycles * WARP_THREADS * min(role.warps, WARPGROUP)
         if cycles > 0:
-            yield Run(self.costs.arrival(cycles))
+            yield RunStep(self.costs.arrival(cycles))
 
     def _op(self, op: Op, role: Role, streams: int) -> Iterator[Instruction]:
         if op.kind is OpKind.WAIT:
@@ -219,10 +219,10 @@ class Program:
             return
         machine = self.costs.machine
         if self._plain(op):
-            yield Run(self.costs.thread_copy(op, streams, self.miss.get(op.id, 0.0)))
+            yield RunStep(self.costs.thread_copy(op, streams, self.miss.get(op.id, 0.0)))
             yield Async(OperationCost(f"arrival {op.id}", (), tail=machine.copy_latency), op.id)
             yield Drain(op.id, f"copy:{op.id}")
-            yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
+            yield SyncStep(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
             return
         job = self.costs.of(op, streams, role.warps, self.miss.get(op.id, 0.0), self.spilled.get(role.name, 0))
         if op.left_in_flight or self.costs.in_tensor_memory(op):
@@ -235,10 +235,10 @@ class Program:
         # A row that spans several warpgroups is reduced through shared memory, with a barrier on each side.
         staged = staged or (op.kind is OpKind.REDUCE and self._splits_columns(role))
         if staged:
-            yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
-        yield Run(job)
+            yield SyncStep(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
+        yield RunStep(job)
         if staged:
-            yield ThreadSync(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
+            yield SyncStep(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
 
     def _splits_columns(self, role: Role) -> bool:
         """Whether the role's warpgroups share rows of a matrix product."""

@@ -15,16 +15,16 @@ from warpwright.solver.device.operation_costs import TENSOR_QUEUE, OperationCost
 from warpwright.solver.device.registers import Registers
 from warpwright.solver.device.shared_memory import block_bytes
 from warpwright.solver.domain import HardwareProfile, KernelGraph, Pins, WarpSchedule
-from warpwright.solver.forecast.events import Engine, Stream
+from warpwright.solver.forecast.events import EventSimulation, Stream
 from warpwright.solver.forecast.loops import Loops, loops_of
-from warpwright.solver.forecast.program import Program
+from warpwright.solver.forecast.program import BlockProgram
 from warpwright.solver.forecast.result import Simulation, Stall, TimelineEvent
 from warpwright.solver.forecast.traffic import misses
 from warpwright.solver.warp.problem import close_problem
 from warpwright.solver.warp.registers import entry_of, role_registers
 from warpwright.solver.warp.schedule_reader import Reading
 
-__all__ = ["Block", "iterations", "play", "simulate"]
+__all__ = ["PlayableKernel", "iterations", "play", "simulate"]
 
 MEASURED = 6
 """Innermost iterations that give the interval, after the pipelines are full and before the loads end."""
@@ -35,7 +35,7 @@ StreamBuilder = Callable[[Mapping[str, float], int], list[Stream]]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PlayableKernel:
     """A kernel ready for simulation: its loops, its footprint, and how to make the streams of one resident block."""
 
     graph: KernelGraph
@@ -59,7 +59,7 @@ class _Played:
     cycles: float
     interval: float
     busy: dict[str, float]
-    engine: Engine
+    engine: EventSimulation
     steady: tuple[float, float] | None = None
 
 
@@ -85,12 +85,12 @@ def simulate(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedul
 
     def build(miss: Mapping[str, float], index: int) -> list[Stream]:
         spilled = {name: need.spilled for name, need in registers.items()}
-        return Program(graph, schedule, costs, loops, miss, spilled, index).streams()
+        return BlockProgram(graph, schedule, costs, loops, miss, spilled, index).streams()
 
-    return play(Block(graph, loops, footprint, build, ahead, registers, _remarks(registers)), device)
+    return play(PlayableKernel(graph, loops, footprint, build, ahead, registers, _remarks(registers)), device)
 
 
-def play(block: Block, device: Machine) -> Simulation:
+def play(block: PlayableKernel, device: Machine) -> Simulation:
     """Simulates a block on an SM at every occupancy of its launch, and combines them to the launch."""
     reasons = list(block.reasons)
     occupancy = blocks_per_sm(device.limits, block.footprint)
@@ -141,7 +141,7 @@ def play(block: Block, device: Machine) -> Simulation:
     )
 
 
-def _play_sm(block: Block, device: Machine, miss: Mapping[str, float], occupancy: int) -> _Played:
+def _play_sm(block: PlayableKernel, device: Machine, miss: Mapping[str, float], occupancy: int) -> _Played:
     """One SM with this many blocks, simulated with products that take turns and, in part, run side by side.
 
     A kernel does not determine how far warpgroups drift apart. If they take turns at the tensor core, one computes while
@@ -167,7 +167,7 @@ def _play_sm(block: Block, device: Machine, miss: Mapping[str, float], occupancy
 
 
 def _play_once(
-    block: Block, device: Machine, miss: Mapping[str, float], occupancy: int, side_by_side: frozenset[str]
+    block: PlayableKernel, device: Machine, miss: Mapping[str, float], occupancy: int, side_by_side: frozenset[str]
 ) -> _Played:
     """Time from the blocks' common start to the last one's end, extrapolated to the real length."""
     streams: list[Stream] = []
@@ -175,7 +175,7 @@ def _play_once(
         for stream in block.build(miss, index):
             stream.start = device.block_cycles * (index + 1)
             streams.append(stream)
-    engine = Engine(streams, side_by_side=side_by_side, timeline=TIMELINE_EVENTS)
+    engine = EventSimulation(streams, side_by_side=side_by_side, timeline=TIMELINE_EVENTS)
     cycles = engine.run()
     busy = dict(engine.busy)
     interval, steady = 0.0, None
@@ -196,7 +196,7 @@ def _play_once(
 
 
 def _interval(
-    engine: Engine, scope: str, played: int, ahead: int
+    engine: EventSimulation, scope: str, played: int, ahead: int
 ) -> tuple[float, dict[str, float], tuple[float, float]] | None:
     """Steady interval of a loop, unit rates in it, and its place in time, from the slowest stream.
 
@@ -237,7 +237,7 @@ def _clock(device: Machine, busy: Mapping[str, float]) -> float:
     return float(device.clock * ((1.0 - device.power_static) / dynamic) ** (1 / 3))
 
 
-def _stalls(engine: Engine) -> tuple[Stall, ...]:
+def _stalls(engine: EventSimulation) -> tuple[Stall, ...]:
     """Shares of the simulated time that each role's streams waited, by cause."""
     total = max(engine.now, 1.0)
     sums: dict[tuple[str, str], float] = {}
@@ -250,7 +250,7 @@ def _stalls(engine: Engine) -> tuple[Stall, ...]:
     return tuple(sorted(found, key=lambda stall: (-stall.share, stall.role, stall.cause)))
 
 
-def _deadlock(engine: Engine, occupancy: int, block: Block) -> Simulation:
+def _deadlock(engine: EventSimulation, occupancy: int, block: PlayableKernel) -> Simulation:
     return Simulation(
         cycles=0.0,
         nanoseconds=0.0,

@@ -16,7 +16,7 @@ from warpwright.solver.device.registers import Registers, need
 from warpwright.solver.device.shared_memory import reused_bytes
 from warpwright.solver.domain import ROOT, KernelGraph, Memory, Op, OpKind
 from warpwright.solver.domain.source_order import SourceOrder
-from warpwright.solver.forecast.events import Async, Drain, Instruction, Mark, Run, Stream, Sync
+from warpwright.solver.forecast.events import Async, Drain, Instruction, Mark, RunStep, Stream, SyncStep
 from warpwright.solver.forecast.loops import Loops
 
 __all__ = ["footprint_of", "registers_of", "streams_of"]
@@ -121,7 +121,7 @@ class _Writer:
         return [op.id for op in ops if any(access.buffer in names for access in op.reads)]
 
     def _copy(self, load: Op) -> Iterator[Instruction]:
-        yield Run(self._costs.thread_copy(load, self._width, self._miss.get(load.id, 0.0)))
+        yield RunStep(self._costs.thread_copy(load, self._width, self._miss.get(load.id, 0.0)))
         yield Async(OperationCost(f"arrival {load.id}", (), tail=self._costs.machine.copy_latency), load.id)
 
     def _operation(self, op: Op) -> Iterator[Instruction]:
@@ -132,9 +132,9 @@ class _Writer:
             yield Drain(op.id, f"copy:{op.id}")
             yield self._sync()
             return
-        yield Run(self._costs.of(op, self._width, self._width * 4, self._miss.get(op.id, 0.0), self._spilled))
+        yield RunStep(self._costs.of(op, self._width, self._width * 4, self._miss.get(op.id, 0.0), self._spilled))
         if any(self._graph.buffer(access.buffer).memory is Memory.SHARED for access in op.writes):
             yield self._sync()
 
-    def _sync(self) -> Sync:
-        return Sync(self._block, self._width, self._costs.machine.sync_cycles)
+    def _sync(self) -> SyncStep:
+        return SyncStep(self._block, self._width, self._costs.machine.sync_cycles)

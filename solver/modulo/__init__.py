@@ -2,21 +2,31 @@
 
 from warpwright.solver.modulo.answer import answer_document, solve_file
 from warpwright.solver.modulo.document import parse_problem, problem_document, read_problem
-from warpwright.solver.modulo.problem import Edge, Group, Memory, ModuloProblem, ModuloSchedule, Op, Unit, Use, Wait
+from warpwright.solver.modulo.problem import (
+    Group,
+    ModuloEdge,
+    ModuloMemory,
+    ModuloOp,
+    ModuloProblem,
+    ModuloSchedule,
+    ModuloUnit,
+    ModuloWait,
+    Use,
+)
 from warpwright.solver.modulo.solve import ModuloAnswer, solve
 from warpwright.solver.modulo.verify import verify
 
 __all__ = [
-    "Edge",
     "Group",
-    "Memory",
     "ModuloAnswer",
+    "ModuloEdge",
+    "ModuloMemory",
+    "ModuloOp",
     "ModuloProblem",
     "ModuloSchedule",
-    "Op",
-    "Unit",
+    "ModuloUnit",
+    "ModuloWait",
     "Use",
-    "Wait",
     "answer_document",
     "parse_problem",
     "problem_document",

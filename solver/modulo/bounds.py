@@ -7,7 +7,7 @@ ratio (latency over distance), found by bisection on the interval with Bellman-F
 from collections.abc import Iterable
 
 from warpwright.solver.domain.verdict import Bound, Conflict
-from warpwright.solver.modulo.problem import ModuloProblem, Op, Unit, Use
+from warpwright.solver.modulo.problem import ModuloOp, ModuloProblem, ModuloUnit, Use
 
 __all__ = ["impossible", "lower_bounds", "shortest_life"]
 
@@ -57,7 +57,7 @@ def _units(problem: ModuloProblem) -> Iterable[Bound]:
             yield Bound(max(-(-busy // unit.capacity), sum(whole)), f"resource:{unit.name}")
 
 
-def _alone(use: Use, unit: Unit) -> bool:
+def _alone(use: Use, unit: ModuloUnit) -> bool:
     """Two such uses never fit at the same time, so their cycles add up."""
     return 2 * use.amount > unit.capacity
 
@@ -81,7 +81,7 @@ def _registers(problem: ModuloProblem) -> Iterable[Bound]:
             yield Bound(-(-area // limit), "registers")
 
 
-def shortest_life(problem: ModuloProblem, op: Op) -> int:
+def shortest_life(problem: ModuloProblem, op: ModuloOp) -> int:
     """The least lifetime of a result in cycles: while it is written, and until its slowest consumer can have read it."""
     return max([max(op.cycles, 1), *(edge.latency + edge.hold for edge in problem.users(op))])
 

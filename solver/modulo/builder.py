@@ -6,7 +6,7 @@ from typing import Protocol
 from warpwright.solver.domain.verdict import Bound
 from warpwright.solver.modulo.construct import construct
 from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
-from warpwright.solver.modulo.run import Run, checked
+from warpwright.solver.modulo.run import SearchRun, checked
 from warpwright.solver.modulo.size import joint_size
 
 __all__ = ["CONSTRUCTIVE", "VERSION", "Builder"]
@@ -35,7 +35,7 @@ class _Known(Protocol):
 class Builder:
     """Constructive searches of one solve, each with a new seed."""
 
-    def __init__(self, run: Run, problem: ModuloProblem) -> None:
+    def __init__(self, run: SearchRun, problem: ModuloProblem) -> None:
         self._run, self._problem = run, problem
         self._tried: dict[int, int] = {}
         self._share = LEAST_WORK + joint_size(problem) // CONSTRAINTS_A_WORK

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from warpwright.solver.domain.verdict import Conflict
 from warpwright.solver.modulo.problem import ModuloProblem
-from warpwright.solver.modulo.run import Run, encode
+from warpwright.solver.modulo.run import SearchRun, encode
 
 __all__ = ["conflicts_of"]
 
 
-def conflicts_of(run: Run, problem: ModuloProblem, low: int, high: int) -> tuple[Conflict, ...]:
+def conflicts_of(run: SearchRun, problem: ModuloProblem, low: int, high: int) -> tuple[Conflict, ...]:
     """The conflicting families, from a labelled solve over all intervals."""
     encoding = encode(problem, low, high)
     budget = replace(run.budget, wall_seconds=max(run.ends_at - time.monotonic(), 0.1))

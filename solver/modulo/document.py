@@ -15,14 +15,14 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from warpwright.solver.domain.errors import DocumentError
-from warpwright.solver.modulo.problem import Edge, Group, Memory, ModuloProblem, Op, Unit, Use
+from warpwright.solver.modulo.problem import Group, ModuloEdge, ModuloMemory, ModuloOp, ModuloProblem, ModuloUnit, Use
 
 __all__ = ["MAX_DOCUMENT_BYTES", "PROBLEM_SCHEMA", "json_schema", "parse_problem", "problem_document", "read_problem"]
 
 PROBLEM_SCHEMA = "warpwright.modulo-problem/1"
 MAX_DOCUMENT_BYTES = 8 << 20
 
-for _part in (Unit, Memory, Group, Use, Op, Edge, ModuloProblem):
+for _part in (ModuloUnit, ModuloMemory, Group, Use, ModuloOp, ModuloEdge, ModuloProblem):
     _part.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[union-attr]
 
 _PROBLEM = TypeAdapter(ModuloProblem)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from warpwright.solver.engines.model import Expr, Literal, Model, Var, linear
-from warpwright.solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule, Op
+from warpwright.solver.modulo.problem import ModuloEdge, ModuloOp, ModuloProblem, ModuloSchedule
 
 __all__ = ["DEFINITIONS", "ModuloEncoding", "Point", "pivot", "weighted"]
 
@@ -60,7 +60,7 @@ class ModuloEncoding:
             for group in self.problem.candidates(op):
                 self.on[op.id, group.name] = self.model.boolean(f"on:{op.id}:{group.name}")
 
-    def after(self, op: Op, cycles: int) -> Point:
+    def after(self, op: ModuloOp, cycles: int) -> Point:
         """The point ``cycles`` after an operation's issue."""
         if not cycles:
             return self.starts[op.id]
@@ -70,7 +70,7 @@ class ModuloEncoding:
                 self._points[key] = self._later(self.starts[op.id], f"start:{op.id}+{cycles}", cycles)
         return self._points[key]
 
-    def end(self, op: Op) -> Point:
+    def end(self, op: ModuloOp) -> Point:
         """The point at which a result dies; not before any consumer's release."""
         if op.id not in self._ends:
             with self.model.family(DEFINITIONS):
@@ -137,13 +137,13 @@ class ModuloEncoding:
                 constant += sign
         return linear(*terms, constant=constant)
 
-    def most_copies(self, op: Op) -> int:
+    def most_copies(self, op: ModuloOp) -> int:
         """An upper bound of how many results of one operation can live at once."""
         distance = max((edge.distance for edge in self.problem.users(op)), default=0)
         hold = max((edge.hold for edge in self.problem.users(op)), default=0)
         return self.problem.max_stages + distance + max(op.cycles, hold) // self.low + 2
 
-    def together(self, left: Op, right: Op) -> Literal | bool:
+    def together(self, left: ModuloOp, right: ModuloOp) -> Literal | bool:
         """Whether two operations run on the same group; a constant if the candidates decide it.
 
         The literal holds if they do. It may hold although they do not, which only adds constraints, unless :meth:`crosses`
@@ -155,7 +155,7 @@ class ModuloEncoding:
                 self._together[key] = self._decide_together(*key)
         return self._together[key]
 
-    def crosses(self, edge: Edge) -> Literal | bool:
+    def crosses(self, edge: ModuloEdge) -> Literal | bool:
         """Whether an edge leads to another group."""
         if not self.problem.groups or edge.source == edge.target:
             return False
@@ -168,7 +168,7 @@ class ModuloEncoding:
                 self._only_together(edge.source, edge.target, same)
         return same.negated()
 
-    def time(self, op: Op) -> Expr:
+    def time(self, op: ModuloOp) -> Expr:
         """An operation's issue as one expression; only if the interval is a constant."""
         return weighted([(self.low, self.starts[op.id].stage), (1, linear((1, self.starts[op.id].phase)))])
 
@@ -226,7 +226,7 @@ class ModuloEncoding:
                 self.model.equal(moved + count * self.interval, cycles, when=[literal])
         return Point(point.stage + wraps, phase)
 
-    def _end(self, op: Op) -> Point:
+    def _end(self, op: ModuloOp) -> Point:
         users = list(self.problem.users(op))
         shortest = max(op.cycles, 1)
         if not users:
@@ -278,7 +278,7 @@ def weighted(parts: Iterable[tuple[int, Expr]]) -> Expr:
     return linear(*terms, constant=constant)
 
 
-def pivot(problem: ModuloProblem) -> Op:
+def pivot(problem: ModuloProblem) -> ModuloOp:
     """The operation whose phase is fixed to 0: the longest of the busiest unit, so that this unit's order is a line."""
     busy: dict[str, int] = {}
     for op in problem.ops:

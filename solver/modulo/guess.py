@@ -10,7 +10,7 @@ from dataclasses import replace
 from warpwright.solver.engines import Budget, Engine
 from warpwright.solver.engines.model import Literal, Model, linear
 from warpwright.solver.modulo.bounds import shortest_life
-from warpwright.solver.modulo.problem import Group, ModuloProblem, Op
+from warpwright.solver.modulo.problem import Group, ModuloOp, ModuloProblem
 
 __all__ = ["guesses"]
 
@@ -44,7 +44,7 @@ def guesses(problem: ModuloProblem, interval: int, engine: Engine, seed: int) ->
                 return
 
 
-def _fitting(problem: ModuloProblem, op: Op) -> list[Group]:
+def _fitting(problem: ModuloProblem, op: ModuloOp) -> list[Group]:
     """The smallest candidates of an operation: a single warp suffices for it and leaves the warpgroups free to wait."""
     candidates = problem.candidates(op)
     least = min((group.warps for group in candidates), default=0)

@@ -12,7 +12,7 @@ from warpwright.solver.modulo.builder import Builder
 from warpwright.solver.modulo.encoding import ModuloEncoding
 from warpwright.solver.modulo.guess import guesses
 from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
-from warpwright.solver.modulo.run import Run, checked, encode
+from warpwright.solver.modulo.run import SearchRun, checked, encode
 from warpwright.solver.modulo.size import LARGEST_MODEL, joint_size, with_groups_of
 
 __all__ = ["ARITHMETIC", "Least", "least_interval"]
@@ -60,7 +60,7 @@ class Least:
             self.bound, self.proven_by = bound, engine
 
 
-def least_interval(run: Run, problem: ModuloProblem, first: Bound, high: int, *, constructive: bool) -> Least:
+def least_interval(run: SearchRun, problem: ModuloProblem, first: Bound, high: int, *, constructive: bool) -> Least:
     """The least interval from the bound ``first`` up to ``high``, as far as the budget allows."""
     least = Least(first, proven_by=ARITHMETIC)
     builder = Builder(run, problem) if constructive else None
@@ -86,7 +86,7 @@ def least_interval(run: Run, problem: ModuloProblem, first: Bound, high: int, *,
     return least
 
 
-def _exclude(run: Run, problem: ModuloProblem, least: Least, high: int) -> None:
+def _exclude(run: SearchRun, problem: ModuloProblem, least: Least, high: int) -> None:
     """One model with the interval as a variable: its bound excludes all smaller intervals at once."""
     best = least.schedule
     wide = encode(problem, least.bound.cycles, best.interval - 1 if best else high)
@@ -103,7 +103,7 @@ def _exclude(run: Run, problem: ModuloProblem, least: Least, high: int) -> None:
 
 
 def _at_the_bound(
-    run: Run, problem: ModuloProblem, least: Least, builder: Builder | None, high: int, *, fits: bool
+    run: SearchRun, problem: ModuloProblem, least: Least, builder: Builder | None, high: int, *, fits: bool
 ) -> None:
     """A schedule of the bound's interval, or its exclusion.
 
@@ -154,7 +154,7 @@ def _add_guess(problem: ModuloProblem, least: Least, models: list[ModuloEncoding
 
 
 def _settled(
-    run: Run, problem: ModuloProblem, least: Least, schedule: ModuloSchedule | None, result: EngineResult
+    run: SearchRun, problem: ModuloProblem, least: Least, schedule: ModuloSchedule | None, result: EngineResult
 ) -> bool:
     """Whether the joint model has answered: a schedule at the bound, or none there."""
     least.reason = result.reason
@@ -168,7 +168,7 @@ def _settled(
     return False
 
 
-def _closer(run: Run, problem: ModuloProblem, least: Least, high: int, *, fits: bool) -> None:
+def _closer(run: SearchRun, problem: ModuloProblem, least: Least, high: int, *, fits: bool) -> None:
     """A schedule at one of a few intervals above the bound, so that the search over all intervals has a small range."""
     forms = [*least.pinned[:1], *([problem] if fits else [])]
     for part in UPPER_PARTS:

@@ -4,7 +4,7 @@ from warpwright.solver.engines.model import Expr, Literal
 from warpwright.solver.modulo.encoding import ModuloEncoding, weighted
 from warpwright.solver.modulo.families import memory
 from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
-from warpwright.solver.modulo.run import Run, checked, encode
+from warpwright.solver.modulo.run import SearchRun, checked, encode
 from warpwright.solver.modulo.size import LARGEST_MODEL, joint_size
 
 __all__ = ["polish"]
@@ -13,7 +13,7 @@ SHARE = 4
 """Shortening may use a quarter of the work of the interval: it never changes what was proven."""
 
 
-def polish(run: Run, problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[ModuloSchedule, bool]:
+def polish(run: SearchRun, problem: ModuloProblem, schedule: ModuloSchedule) -> tuple[ModuloSchedule, bool]:
     """The schedule or a better one of the same interval, and whether no shorter one exists.
 
     If the joint model would be too large, the schedule is not changed: with every operation pinned to its group the model

@@ -26,10 +26,20 @@ from warpwright.solver.modulo.ranges import (
     Warps,
 )
 
-__all__ = ["Edge", "Group", "Memory", "ModuloProblem", "ModuloSchedule", "Op", "Unit", "Use", "Wait"]
+__all__ = [
+    "Group",
+    "ModuloEdge",
+    "ModuloMemory",
+    "ModuloOp",
+    "ModuloProblem",
+    "ModuloSchedule",
+    "ModuloUnit",
+    "ModuloWait",
+    "Use",
+]
 
 
-class Wait(StrEnum):
+class ModuloWait(StrEnum):
     """When the consumer of an edge issues a blocking wait."""
 
     NEVER = "never"
@@ -41,7 +51,7 @@ class Wait(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ModuloUnit:
     """A functional unit with ``capacity`` instances."""
 
     name: Name
@@ -49,7 +59,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class ModuloMemory:
     """A storage shared by all groups, ``capacity`` in bytes or any other unit of the problem."""
 
     name: Name
@@ -80,7 +90,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Op:
+class ModuloOp:
     """An operation on one tile.
 
     ``cycles`` is how long it executes after issue: its group may not block on a wait meanwhile. ``warps`` is the least
@@ -100,7 +110,7 @@ class Op:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class ModuloEdge:
     """``target`` issues at least ``latency`` cycles after ``source`` of ``distance`` iterations before.
 
     ``value``: the edge carries the source's result, which lives until ``hold`` cycles after the target's issue.
@@ -111,7 +121,7 @@ class Edge:
     target: Annotated[Name, Field(alias="to")]
     latency: Cycles
     distance: Distance = 0
-    wait: Wait = Wait.ACROSS
+    wait: ModuloWait = ModuloWait.ACROSS
     value: Flag = True
     hold: Cycles = 0
 
@@ -125,26 +135,26 @@ class ModuloProblem:
     """
 
     name: Name
-    units: Annotated[tuple[Unit, ...], Field(max_length=64)]
-    ops: Annotated[tuple[Op, ...], Field(min_length=1, max_length=2_000)]
-    edges: Annotated[tuple[Edge, ...], Field(max_length=20_000)]
-    memories: Annotated[tuple[Memory, ...], Field(max_length=64)] = ()
+    units: Annotated[tuple[ModuloUnit, ...], Field(max_length=64)]
+    ops: Annotated[tuple[ModuloOp, ...], Field(min_length=1, max_length=2_000)]
+    edges: Annotated[tuple[ModuloEdge, ...], Field(max_length=20_000)]
+    memories: Annotated[tuple[ModuloMemory, ...], Field(max_length=64)] = ()
     groups: Annotated[tuple[Group, ...], Field(max_length=32)] = ()
     max_stages: Stages = 4
     title: Name = ""
 
-    def users(self, op: Op) -> Iterator[Edge]:
+    def users(self, op: ModuloOp) -> Iterator[ModuloEdge]:
         """Edges that carry this operation's result."""
         return (edge for edge in self.edges if edge.value and edge.source == op.id)
 
-    def op(self, identifier: str) -> Op:
+    def op(self, identifier: str) -> ModuloOp:
         """The operation with this id; KeyError when there is none."""
         for op in self.ops:
             if op.id == identifier:
                 return op
         raise KeyError(identifier)
 
-    def candidates(self, op: Op) -> tuple[Group, ...]:
+    def candidates(self, op: ModuloOp) -> tuple[Group, ...]:
         """Groups that this operation may run on, by its pins, by size and by the variable-latency rule."""
         named = (group for group in self.groups if not op.groups or group.name in op.groups)
         fitting = (group for group in named if group.warps >= op.warps)
@@ -163,7 +173,7 @@ class ModuloSchedule:
         """Cycles from the first issue of an iteration to the end of its last execution."""
         return max(self.starts[op.id] + op.cycles for op in problem.ops)
 
-    def lifetime(self, problem: ModuloProblem, op: Op) -> tuple[int, int]:
+    def lifetime(self, problem: ModuloProblem, op: ModuloOp) -> tuple[int, int]:
         """First cycle of the result's life and the first cycle after it, in iteration 0.
 
         A result lives at least while it is being written, then until its last consumer has let it go.
@@ -174,11 +184,14 @@ class ModuloSchedule:
             ends.append(self.starts[edge.target] + edge.distance * self.interval + edge.hold)
         return start, max(ends)
 
-    def crosses(self, edge: Edge) -> bool:
+    def crosses(self, edge: ModuloEdge) -> bool:
         """Whether the edge leads from one group to another."""
         return bool(self.groups) and self.groups[edge.source] != self.groups[edge.target]
 
-    def waits(self, problem: ModuloProblem, op: Op) -> bool:
+    def waits(self, problem: ModuloProblem, op: ModuloOp) -> bool:
         """Whether the operation begins with a blocking wait."""
         incoming = (edge for edge in problem.edges if edge.target == op.id and edge.value)
-        return any(edge.wait is Wait.ALWAYS or (edge.wait is Wait.ACROSS and self.crosses(edge)) for edge in incoming)
+        return any(
+            edge.wait is ModuloWait.ALWAYS or (edge.wait is ModuloWait.ACROSS and self.crosses(edge))
+            for edge in incoming
+        )

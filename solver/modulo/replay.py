@@ -5,7 +5,7 @@ by copy of the iterations, and each cell is compared with its limit.
 """
 
 from warpwright.solver.domain.verdict import Violation
-from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule, Wait
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule, ModuloWait
 
 __all__ = ["replay"]
 
@@ -137,7 +137,7 @@ def _blocks(problem: ModuloProblem, schedule: ModuloSchedule, identifier: str) -
         if edge.target != identifier or not edge.value:
             continue
         across = schedule.groups[edge.source] != schedule.groups[edge.target]
-        if edge.wait is Wait.ALWAYS or (edge.wait is Wait.ACROSS and across):
+        if edge.wait is ModuloWait.ALWAYS or (edge.wait is ModuloWait.ACROSS and across):
             return True
     return False
 

@@ -10,7 +10,7 @@ from warpwright.solver.modulo.families import FAMILIES
 from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
 from warpwright.solver.modulo.verify import verify
 
-__all__ = ["Attempt", "Run", "UnverifiedScheduleError", "checked", "encode"]
+__all__ = ["SearchCall", "SearchRun", "UnverifiedScheduleError", "checked", "encode"]
 
 
 class UnverifiedScheduleError(RuntimeError):
@@ -18,7 +18,7 @@ class UnverifiedScheduleError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class SearchCall:
     """One call of a search: which intervals, its result, and its cost."""
 
     low: int
@@ -30,14 +30,14 @@ class Attempt:
 
 
 @dataclass(slots=True)
-class Run:
+class SearchRun:
     """The engine, the remaining budget, and the attempts so far."""
 
     engine: Engine
     budget: Budget
     left: int = field(init=False)
     ends_at: float = field(init=False)
-    attempts: list[Attempt] = field(default_factory=list)
+    attempts: list[SearchCall] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.left = self.budget.work_limit
@@ -64,7 +64,7 @@ class Run:
     def note(self, low: int, high: int, status: str, work: int, began: float, engine: str) -> None:
         """Records an attempt and subtracts its work from the budget."""
         self.left -= work
-        self.attempts.append(Attempt(low, high, status, work, round(time.monotonic() - began, 4), engine))
+        self.attempts.append(SearchCall(low, high, status, work, round(time.monotonic() - began, 4), engine))
 
 
 def encode(problem: ModuloProblem, low: int, high: int) -> ModuloEncoding:

@@ -21,7 +21,7 @@ from warpwright.solver.modulo.conflicts import conflicts_of
 from warpwright.solver.modulo.least import ARITHMETIC, Least, least_interval
 from warpwright.solver.modulo.polish import polish as polished
 from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
-from warpwright.solver.modulo.run import Attempt, Run
+from warpwright.solver.modulo.run import SearchCall, SearchRun
 
 __all__ = ["ModuloAnswer", "longest_interval", "solve"]
 
@@ -46,7 +46,7 @@ class ModuloAnswer:
     bounds: tuple[Bound, ...]
     length_proven: bool
     conflicts: tuple[Conflict, ...]
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[SearchCall, ...]
     engine: str
     engine_version: str
     reason: str = ""
@@ -74,7 +74,7 @@ def solve(
     Raises:
         warpwright.solver.modulo.run.UnverifiedScheduleError: the engine's schedule failed the replay.
     """
-    run = Run(engine(engine_name), budget or Budget())
+    run = SearchRun(engine(engine_name), budget or Budget())
     bounds = lower_bounds(problem)
     conflicts = impossible(problem)
     if conflicts:
@@ -108,7 +108,7 @@ def longest_interval(problem: ModuloProblem) -> int:
 
 
 def _answer(
-    run: Run,
+    run: SearchRun,
     status: str,
     least: Least,
     bounds: tuple[Bound, ...],

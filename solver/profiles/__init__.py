@@ -12,11 +12,11 @@ from warpwright.solver.profiles.loader import (
     profile_from_json,
     profile_to_json,
 )
-from warpwright.solver.profiles.schema import Entry, Need, entries, entry_at
+from warpwright.solver.profiles.schema import Need, PermittedNumber, entries, entry_at
 
 __all__ = [
-    "Entry",
     "Need",
+    "PermittedNumber",
     "builtin_profile",
     "builtin_profiles",
     "check_profile",

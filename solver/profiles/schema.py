@@ -10,7 +10,7 @@ from functools import cache
 
 from warpwright.solver.domain.kernel import TargetFamily
 
-__all__ = ["UNIT_LIMITS", "WHOLE_UNITS", "Entry", "Need", "entries", "entry_at"]
+__all__ = ["UNIT_LIMITS", "WHOLE_UNITS", "Need", "PermittedNumber", "entries", "entry_at"]
 
 
 class Need(Enum):
@@ -50,7 +50,7 @@ WHOLE_UNITS = frozenset({"blocks", "bytes", "columns", "count", "flag", "lanes",
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PermittedNumber:
     """One permitted number. ``when`` names a flag: ``need`` holds only on devices where that flag is 1."""
 
     path: str
@@ -60,12 +60,12 @@ class Entry:
     when: str = ""
 
 
-def _rows(need: Need, table: str, when: str = "") -> list[Entry]:
+def _rows(need: Need, table: str, when: str = "") -> list[PermittedNumber]:
     """Entries from lines of ``path | unit | meaning``."""
     entries_ = []
     for line in table.strip().splitlines():
         path, unit, meaning = (part.strip() for part in line.split("|"))
-        entries_.append(Entry(path, unit, need, meaning, when))
+        entries_.append(PermittedNumber(path, unit, need, meaning, when))
     return entries_
 
 
@@ -278,16 +278,16 @@ _ASCEND = [
 _BY_FAMILY = {TargetFamily.CUDA: tuple(_CUDA), TargetFamily.ASCEND: tuple(_ASCEND)}
 
 
-def entries(family: TargetFamily) -> tuple[Entry, ...]:
+def entries(family: TargetFamily) -> tuple[PermittedNumber, ...]:
     """All permitted numbers of a target family, in reading order."""
     return _BY_FAMILY[family]
 
 
 @cache
-def _index(family: TargetFamily) -> dict[str, Entry]:
+def _index(family: TargetFamily) -> dict[str, PermittedNumber]:
     return {entry.path: entry for entry in _BY_FAMILY[family]}
 
 
-def entry_at(family: TargetFamily, path: str) -> Entry | None:
+def entry_at(family: TargetFamily, path: str) -> PermittedNumber | None:
     """The entry of a path; None if the family has no such number."""
     return _index(family).get(path)

@@ -15,9 +15,9 @@ from warpwright.solver.domain.verdict import Bound
 from warpwright.solver.warp.encoding import default_warps, largest_depth, legal_stages
 from warpwright.solver.warp.families.warp_ranges import width_conflict
 from warpwright.solver.warp.layout.instruction_order import orderings
-from warpwright.solver.warp.layout.structure import Structure, structure_of
+from warpwright.solver.warp.layout.structure import PlacedKernel, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
-from warpwright.solver.warp.timing import Edge, Node, find_cycle, least_interval, loops_by_weight
+from warpwright.solver.warp.timing import Node, TimingEdge, find_cycle, least_interval, loops_by_weight
 
 __all__ = ["lower_bounds"]
 
@@ -43,7 +43,7 @@ def lower_bounds(problem: WarpProblem, consumer_warpgroups: int | None = None) -
     return found
 
 
-def legal_widths(problem: WarpProblem, structure: Structure) -> tuple[int, ...]:
+def legal_widths(problem: WarpProblem, structure: PlacedKernel) -> tuple[int, ...]:
     """Consumer widths in warpgroups that the kernel's tiles allow; all widths if there is none."""
     pinned = problem.pins.consumer_warpgroups
     most = max(problem.device.block_threads // WARPGROUP_THREADS, pinned or 1)
@@ -55,7 +55,7 @@ def legal_widths(problem: WarpProblem, structure: Structure) -> tuple[int, ...]:
 
 
 def _bounds(
-    problem: WarpProblem, structure: Structure, scope: str, groups: int, inner: dict[str, tuple[Bound, ...]]
+    problem: WarpProblem, structure: PlacedKernel, scope: str, groups: int, inner: dict[str, tuple[Bound, ...]]
 ) -> tuple[Bound, ...]:
     bounds = [
         Bound(busy, f"resource:{unit.value}") for unit in Unit if (busy := unit_cycles(problem.source, scope, unit)) > 0
@@ -73,7 +73,7 @@ def _bounds(
     return tuple(sorted(bounds, key=lambda bound: -bound.cycles)) or (Bound(1, "time:one cycle"),)
 
 
-def _name(structure: Structure, scope: str, cycle: tuple[Edge, ...]) -> str:
+def _name(structure: PlacedKernel, scope: str, cycle: tuple[TimingEdge, ...]) -> str:
     items = list(dict.fromkeys(_item(structure, scope, edge.source) for edge in cycle))
     buffers = [item.removeprefix("release ") for item in items if item.startswith("release ")]
     if len(buffers) == 1:
@@ -81,7 +81,7 @@ def _name(structure: Structure, scope: str, cycle: tuple[Edge, ...]) -> str:
     return "recurrence:" + "->".join(item for item in items if not item.startswith("release "))
 
 
-def _item(structure: Structure, scope: str, node: Node) -> str:
+def _item(structure: PlacedKernel, scope: str, node: Node) -> str:
     role, place = node
     items = structure.body(scope, role)
     if place < len(items):
@@ -93,7 +93,12 @@ class _Graph:
     """The least constrained event graph of a loop: most versions each, no merging, no order if stages are free."""
 
     def __init__(
-        self, problem: WarpProblem, structure: Structure, scope: str, groups: int, inner: dict[str, tuple[Bound, ...]]
+        self,
+        problem: WarpProblem,
+        structure: PlacedKernel,
+        scope: str,
+        groups: int,
+        inner: dict[str, tuple[Bound, ...]],
     ) -> None:
         self.problem, self.structure, self.scope, self.inner = problem, structure, scope, inner
         self.warps = {
@@ -118,9 +123,9 @@ class _Graph:
         items = self.structure.body(self.scope, role)
         return skew_cycles(tuple(self.structure.ops[x] for x in items if x in self.problem.ops), self.warps[role])
 
-    def edges(self) -> list[Edge]:
+    def edges(self) -> list[TimingEdge]:
         """Edges that every legal schedule has."""
-        found: list[Edge] = []
+        found: list[TimingEdge] = []
         for role in self.structure.roles:
             items = self.structure.body(self.scope, role)
             staged = legal_stages(self.problem, self.structure, self.problem.scopes[self.scope], role)
@@ -128,39 +133,39 @@ class _Graph:
                 first, second = items.index(ordering.first), items.index(ordering.second)
                 cycles = self.arrival(role, ordering.first) if ordering.waits_for_result else 0
                 cycles = max(cycles, self.stream(role, ordering.first))
-                found.append(Edge((role, first), (role, second), cycles, ordering.distance))
+                found.append(TimingEdge((role, first), (role, second), cycles, ordering.distance))
             for n, item in enumerate(items):
                 if not staged:
                     last = n == len(items) - 1
                     target = (role, 0 if last else n + 1)
-                    found.append(Edge((role, n), target, self.stream(role, item), int(last)))
+                    found.append(TimingEdge((role, n), target, self.stream(role, item), int(last)))
         for index, channel in enumerate(self.structure.channels):
             if channel.scope == self.scope:
                 found += self._ring(index)
         return found
 
-    def _ring(self, index: int) -> list[Edge]:
+    def _ring(self, index: int) -> list[TimingEdge]:
         channel = self.structure.channels[index]
         writes = self.structure.body(self.scope, channel.producer)
         reads = self.structure.body(self.scope, channel.consumer)
         latency, depth = self.problem.device.barrier_latency_cycles, _most_versions(self.problem, self.structure, index)
-        found: list[Edge] = []
+        found: list[TimingEdge] = []
         for n, value in enumerate(channel.hand_offs):
             release = (channel.consumer, RELEASES + index + n * len(self.structure.channels))
             for write in value.writes:
                 late = self.arrival(channel.producer, write) + self.skew(channel.producer) + latency
                 source = (channel.producer, writes.index(write))
-                found += [Edge(source, (channel.consumer, reads.index(read)), late, 0) for read in value.reads]
+                found += [TimingEdge(source, (channel.consumer, reads.index(read)), late, 0) for read in value.reads]
             iterations, again = divmod(n + depth, len(channel.hand_offs))
             for write in channel.hand_offs[again].writes:
-                found.append(Edge(release, (channel.producer, writes.index(write)), latency, iterations))
+                found.append(TimingEdge(release, (channel.producer, writes.index(write)), latency, iterations))
             for read in value.reads:
                 spent = self.stream(channel.consumer, read) + self.skew(channel.consumer)
-                found.append(Edge((channel.consumer, reads.index(read)), release, spent, 0))
+                found.append(TimingEdge((channel.consumer, reads.index(read)), release, spent, 0))
         return found
 
 
-def _most_versions(problem: WarpProblem, structure: Structure, index: int) -> int:
+def _most_versions(problem: WarpProblem, structure: PlacedKernel, index: int) -> int:
     """Most legal versions of a channel: bounded by the search's limit, its pin, and memory with one version of all others."""
     channel = structure.channels[index]
     pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer and not channel.encloses]

@@ -1,7 +1,7 @@
 """Why a problem has no schedule: the core of an engine in the words and numbers of the families."""
 
 from warpwright.solver.domain.verdict import Conflict
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.families import FAMILIES
 from warpwright.solver.warp.families.pinning import PREFIX
 from warpwright.solver.warp.problem import WarpProblem
@@ -9,7 +9,7 @@ from warpwright.solver.warp.problem import WarpProblem
 __all__ = ["conflicts"]
 
 
-def conflicts(problem: WarpProblem, enc: Encoding, core: tuple[str, ...]) -> tuple[Conflict, ...]:
+def conflicts(problem: WarpProblem, enc: WarpEncoding, core: tuple[str, ...]) -> tuple[Conflict, ...]:
     """A core as conflicts with numbers: each family says what it needs and what is available."""
     known = {family.NAME: family for family in FAMILIES}
     found: list[Conflict] = []

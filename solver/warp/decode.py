@@ -16,7 +16,7 @@ from warpwright.solver.domain.schedule import (
     WarpSchedule,
 )
 from warpwright.solver.engines.model import Literal
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.layout.buffer_channels import together
 from warpwright.solver.warp.layout.instruction_order import wait_behind
 from warpwright.solver.warp.layout.proxies import with_fences
@@ -24,7 +24,7 @@ from warpwright.solver.warp.layout.proxies import with_fences
 __all__ = ["decode"]
 
 
-def decode(enc: Encoding, values: Sequence[int]) -> WarpSchedule:
+def decode(enc: WarpEncoding, values: Sequence[int]) -> WarpSchedule:
     """The schedule of an assignment.
 
     An acquire is right before the first item that fills the pipeline's buffers, a commit right after the last one, a
@@ -61,7 +61,7 @@ def truth(literal: Literal, values: Sequence[int]) -> bool:
     return bool(values[literal.var.index]) == literal.positive
 
 
-def _pipelines(enc: Encoding, values: Sequence[int]) -> list[tuple[Pipeline, tuple[int, ...]]]:
+def _pipelines(enc: WarpEncoding, values: Sequence[int]) -> list[tuple[Pipeline, tuple[int, ...]]]:
     """Pipelines with the indices of their channels, in order of their first channel."""
     channels, made = enc.structure.channels, list[tuple[Pipeline, tuple[int, ...]]]()
     names: set[str] = set()
@@ -79,7 +79,7 @@ def _pipelines(enc: Encoding, values: Sequence[int]) -> list[tuple[Pipeline, tup
     return made
 
 
-def _ordered(enc: Encoding, values: Sequence[int], scope: str, role: str) -> tuple[str, ...]:
+def _ordered(enc: WarpEncoding, values: Sequence[int], scope: str, role: str) -> tuple[str, ...]:
     items = enc.structure.body(scope, role)
     if scope == ROOT or not enc.is_staged(scope, role):
         return items
@@ -87,7 +87,7 @@ def _ordered(enc: Encoding, values: Sequence[int], scope: str, role: str) -> tup
 
 
 def _body(
-    enc: Encoding,
+    enc: WarpEncoding,
     values: Sequence[int],
     scope: str,
     role: str,
@@ -115,7 +115,7 @@ def _body(
     return tuple(body)
 
 
-def _last_wait(enc: Encoding, source: tuple[str, ...], items: tuple[str, ...], places: list[int]) -> int:
+def _last_wait(enc: WarpEncoding, source: tuple[str, ...], items: tuple[str, ...], places: list[int]) -> int:
     """Place of the wait that an asynchronous product in the span needs before its operands are free, by ``source`` order."""
     last = -1
     for place in places:
@@ -127,6 +127,6 @@ def _last_wait(enc: Encoding, source: tuple[str, ...], items: tuple[str, ...], p
     return last
 
 
-def _stage(enc: Encoding, values: Sequence[int], scope: str, role: str, item: str) -> int:
+def _stage(enc: WarpEncoding, values: Sequence[int], scope: str, role: str, item: str) -> int:
     literals = enc.stage_is.get((scope, role, item), {})
     return next((stage for stage, literal in literals.items() if truth(literal, values)), 0)

@@ -15,10 +15,10 @@ from warpwright.solver.domain.kernel import ROOT, Issue, Memory, Scope, ScopeKin
 from warpwright.solver.engines.model import Expr, Literal, Model, Var, linear
 from warpwright.solver.warp.layout.buffer_channels import Channel, HandOff, together
 from warpwright.solver.warp.layout.instruction_order import free_after
-from warpwright.solver.warp.layout.structure import Structure, release_is_fenced, structure_of
+from warpwright.solver.warp.layout.structure import PlacedKernel, release_is_fenced, structure_of
 from warpwright.solver.warp.problem import CONSUMER, LOAD, MMA, WarpProblem
 
-__all__ = ["Encoding", "Key", "declare", "default_warps", "largest_depth", "legal_stages"]
+__all__ = ["Key", "WarpEncoding", "declare", "default_warps", "largest_depth", "legal_stages"]
 
 LARGEST_STAGE = 1
 """Largest stage offset that the search may use inside one role's body; a pin may be larger."""
@@ -28,11 +28,11 @@ Key = tuple[str, str, str]
 
 
 @dataclass
-class Encoding:
+class WarpEncoding:
     """Variables of a problem, by what they decide. Lists run parallel to ``structure.channels``."""
 
     problem: WarpProblem
-    structure: Structure
+    structure: PlacedKernel
     model: Model
     no_reallocation: Literal
     loops: tuple[Scope, ...] = ()
@@ -108,7 +108,7 @@ class Encoding:
         return any((scope, role, item) in self.stage_is for item in self.structure.body(scope, role))
 
 
-def default_warps(problem: WarpProblem, structure: Structure, role: str) -> int:
+def default_warps(problem: WarpProblem, structure: PlacedKernel, role: str) -> int:
     """Warps of a role other than the consumer if no pin decides.
 
     One elected lane issues TMA and tcgen05 instructions, so one warp is enough, and thread-local scalars (the place of a
@@ -120,7 +120,7 @@ def default_warps(problem: WarpProblem, structure: Structure, role: str) -> int:
     return WARPGROUP if any(works_with_threads(problem.source, op) for op in mine) else 1
 
 
-def largest_depth(problem: WarpProblem, structure: Structure, index: int) -> int:
+def largest_depth(problem: WarpProblem, structure: PlacedKernel, index: int) -> int:
     """Most versions that the search offers for a channel: not more than there are values, but at least the pinned number."""
     channel = structure.channels[index]
     pinned = [pin.depth for pin in problem.pins.depths if pin.buffer == channel.buffer and not channel.encloses]
@@ -134,7 +134,7 @@ def largest_depth(problem: WarpProblem, structure: Structure, index: int) -> int
     return max([most, *pinned])
 
 
-def legal_stages(problem: WarpProblem, structure: Structure, scope: Scope, role: str) -> int:
+def legal_stages(problem: WarpProblem, structure: PlacedKernel, scope: Scope, role: str) -> int:
     """Largest stage that the search offers in a role's body; 0 leaves the body in source order.
 
     Offsets only help if a role leaves something in flight, so without an asynchronous product (or a pin) every
@@ -151,7 +151,7 @@ def legal_stages(problem: WarpProblem, structure: Structure, scope: Scope, role:
     return LARGEST_STAGE if in_flight or problem.pins.software_pipelining else 0
 
 
-def declare(problem: WarpProblem, at_least: Mapping[str, int] | None = None) -> Encoding:
+def declare(problem: WarpProblem, at_least: Mapping[str, int] | None = None) -> WarpEncoding:
     """Creates the variables of a problem with their definitions, without the families' rules.
 
     Args:
@@ -159,7 +159,7 @@ def declare(problem: WarpProblem, at_least: Mapping[str, int] | None = None) -> 
         at_least: Proven lower bounds of the loops' intervals, by scope.
     """
     structure, model = structure_of(problem), Model()
-    enc = Encoding(problem, structure, model, no_reallocation=model.boolean("no_reallocation"))
+    enc = WarpEncoding(problem, structure, model, no_reallocation=model.boolean("no_reallocation"))
     enc.loops = _loops(problem)
     _declare_roles(enc)
     _declare_channels(enc)
@@ -180,7 +180,7 @@ def _loops(problem: WarpProblem) -> tuple[Scope, ...]:
     return tuple(sorted(loops, key=lambda scope: (-depth(scope), -work(scope))))
 
 
-def _declare_roles(enc: Encoding) -> None:
+def _declare_roles(enc: WarpEncoding) -> None:
     problem, structure, model = enc.problem, enc.structure, enc.model
     most_groups = problem.device.block_threads // WARPGROUP_THREADS
     most_warps = most_groups * WARPGROUP
@@ -209,7 +209,7 @@ def _declare_roles(enc: Encoding) -> None:
         model.exactly_one(list(enc.width.values()))
 
 
-def _declare_channels(enc: Encoding) -> None:
+def _declare_channels(enc: WarpEncoding) -> None:
     problem, structure, model = enc.problem, enc.structure, enc.model
     nested = {channel.buffer for channel in structure.channels if channel.encloses}
     for index, channel in enumerate(structure.channels):
@@ -241,7 +241,7 @@ def _declare_channels(enc: Encoding) -> None:
                 model.any_of([literal], when=[pair[0], pair[1]])
 
 
-def _versions(enc: Encoding, buffer: str) -> dict[int, Literal]:
+def _versions(enc: WarpEncoding, buffer: str) -> dict[int, Literal]:
     """Literals for each number of versions of a buffer."""
     levels = [enc.depth_is[n] for n, channel in enumerate(enc.structure.channels) if channel.buffer == buffer]
     made = levels[0]
@@ -256,7 +256,7 @@ def _versions(enc: Encoding, buffer: str) -> dict[int, Literal]:
     return made
 
 
-def _can_share(problem: WarpProblem, structure: Structure, one: Channel, other: Channel) -> bool:
+def _can_share(problem: WarpProblem, structure: PlacedKernel, one: Channel, other: Channel) -> bool:
     """Whether one pipeline can hand over the values of two channels with equally many values, the first ones
     together and so on.
     """
@@ -271,7 +271,7 @@ def _can_share(problem: WarpProblem, structure: Structure, one: Channel, other: 
     return True
 
 
-def _loop_between(problem: WarpProblem, structure: Structure, channel: Channel, value: HandOff) -> bool:
+def _loop_between(problem: WarpProblem, structure: PlacedKernel, channel: Channel, value: HandOff) -> bool:
     """Whether a loop that both roles of a channel enter is after a use and before a fill of a common value.
 
     If merged, the consumer would wait for the common commit before the loop, and the producer would reach it only after the loop,
@@ -286,7 +286,7 @@ def _loop_between(problem: WarpProblem, structure: Structure, channel: Channel, 
     return any(first_read <= at < last_write for at in loops)
 
 
-def _declare_lead(enc: Encoding, index: int) -> None:
+def _declare_lead(enc: WarpEncoding, index: int) -> None:
     channel = enc.structure.channels[index]
     lead = enc.model.boolean(f"{channel.buffer} in {channel.scope} leads its pipeline")
     earlier = [literal for (_, second), literal in enc.merged.items() if second == index]
@@ -296,7 +296,7 @@ def _declare_lead(enc: Encoding, index: int) -> None:
     enc.leads.append(lead)
 
 
-def _declare_times(enc: Encoding, scope: Scope, least: int) -> None:
+def _declare_times(enc: WarpEncoding, scope: Scope, least: int) -> None:
     problem, structure, model = enc.problem, enc.structure, enc.model
     longest = max(longest_iteration(problem, structure, scope), least)
     enc.interval[scope.id] = model.integer(f"interval of {scope.id}", least, longest)
@@ -318,7 +318,7 @@ def _declare_times(enc: Encoding, scope: Scope, least: int) -> None:
             enc.release[index, n] = model.integer(f"{which} released in {scope.id}", 0, 6 * longest)
 
 
-def longest_iteration(problem: WarpProblem, structure: Structure, scope: Scope) -> int:
+def longest_iteration(problem: WarpProblem, structure: PlacedKernel, scope: Scope) -> int:
     """Cycles of one iteration without any overlap: every legal schedule has at most this interval."""
     fenced = [c for c in structure.channels if c.scope == scope.id and release_is_fenced(problem, c)]
     total = 8 * problem.device.barrier_latency_cycles

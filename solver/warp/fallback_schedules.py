@@ -22,7 +22,7 @@ from warpwright.solver.domain.schedule import (
 from warpwright.solver.warp.encoding import default_warps
 from warpwright.solver.warp.layout.buffer_channels import Channel, together
 from warpwright.solver.warp.layout.proxies import with_fences
-from warpwright.solver.warp.layout.structure import Structure, structure_of
+from warpwright.solver.warp.layout.structure import PlacedKernel, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 
 __all__ = ["baselines", "simple_schedule"]
@@ -82,7 +82,7 @@ def simple_schedule(
     return with_fences(problem.graph, schedule, wgmma=problem.device.wgmma)
 
 
-def _body(structure: Structure, pipelines: Sequence[Protected], scope: str, role: str) -> tuple[Instruction, ...]:
+def _body(structure: PlacedKernel, pipelines: Sequence[Protected], scope: str, role: str) -> tuple[Instruction, ...]:
     items = structure.body(scope, role)
     before: dict[int, list[Sync]] = {n: [] for n in range(len(items))}
     after: dict[int, list[Sync]] = {n: [] for n in range(len(items))}

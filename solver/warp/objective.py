@@ -6,7 +6,7 @@ loader may have, the most that helps a consumer), the kernel's own width, source
 
 from warpwright.solver.device.limits import USEFUL_REGISTERS, WARPGROUP_THREADS
 from warpwright.solver.engines.model import Expr, linear
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.families.shared_memory import on_chip
 from warpwright.solver.warp.problem import CONSUMER
 
@@ -15,7 +15,7 @@ __all__ = ["objectives"]
 SYNCHRONISATIONS_A_PIPELINE = 4
 
 
-def objectives(enc: Encoding) -> list[Expr]:
+def objectives(enc: WarpEncoding) -> list[Expr]:
     """The levels of one problem, most important first."""
     levels: list[Expr] = []
     own = enc.width.get(enc.problem.graph.threads // WARPGROUP_THREADS)
@@ -33,7 +33,7 @@ def objectives(enc: Encoding) -> list[Expr]:
     return levels
 
 
-def _registers(enc: Encoding) -> Expr:
+def _registers(enc: WarpEncoding) -> Expr:
     """Budgets where possible; small ones for other roles, and the consumer's near the useful maximum."""
     model, most = enc.model, max(v.hi for v in enc.registers.values())
     total = linear((1_000_000, enc.no_reallocation.var))
@@ -50,7 +50,7 @@ def _registers(enc: Encoding) -> Expr:
     return total
 
 
-def _taste(enc: Encoding) -> Expr:
+def _taste(enc: WarpEncoding) -> Expr:
     """Preferences: widths near the kernel's own, no reordering, no late stages, low warps, earlier buffers deeper and merged."""
     own = enc.problem.graph.threads // WARPGROUP_THREADS
     total = linear(*((1000 * abs(groups - own), literal.var) for groups, literal in enc.width.items()))

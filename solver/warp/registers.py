@@ -1,11 +1,11 @@
 """Registers of roles under a structure or a finished schedule: which program meets which budget."""
 
 from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
-from warpwright.solver.device.liveness import Peak
+from warpwright.solver.device.liveness import RegisterPeak
 from warpwright.solver.device.registers import Registers, entry_registers, need
 from warpwright.solver.domain.kernel import ROOT, Op
 from warpwright.solver.warp.encoding import default_warps
-from warpwright.solver.warp.layout.structure import Structure, structure_of
+from warpwright.solver.warp.layout.structure import PlacedKernel, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
@@ -18,7 +18,7 @@ def entry_of(reading: Reading) -> int:
     return entry_registers(problem.device, schedule.roles, schedule.num_warps, problem.graph.min_blocks_per_sm)
 
 
-def role_need(reading: Reading, role: str) -> Peak:
+def role_need(reading: Reading, role: str) -> RegisterPeak:
     """Registers per thread that a role's program needs in the order of the schedule."""
     spread = frozenset(
         scope
@@ -39,7 +39,7 @@ def role_registers(reading: Reading) -> dict[str, Registers]:
     }
 
 
-def program_of(problem: WarpProblem, structure: Structure, role: str) -> list[Op]:
+def program_of(problem: WarpProblem, structure: PlacedKernel, role: str) -> list[Op]:
     """A role's operations in source order, as they run in this structure."""
     return [structure.ops[op.id] for op in problem.source.below(ROOT) if role in structure.placement[op.id]]
 

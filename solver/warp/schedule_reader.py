@@ -14,14 +14,14 @@ from warpwright.solver.domain.schedule import Fence, Instruction, OpRef, Pipelin
 from warpwright.solver.warp.layout.proxies import fences_release
 from warpwright.solver.warp.problem import WarpProblem
 
-__all__ = ["Entry", "Reading", "Span"]
+__all__ = ["PipelineSpan", "ReadInstruction", "Reading"]
 
 OPENING = (SyncKind.PRODUCER_ACQUIRE, SyncKind.CONSUMER_WAIT)
 PRODUCING = (SyncKind.PRODUCER_ACQUIRE, SyncKind.PRODUCER_COMMIT)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReadInstruction:
     """One instruction of a role's body: its place in the list and its stage relative to the body's smallest."""
 
     position: int
@@ -35,7 +35,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PipelineSpan:
     """An open-to-close stretch of one pipeline in one role's body; ``close`` is the list's end if nothing closes it."""
 
     pipeline: str
@@ -130,11 +130,11 @@ class Reading:
                 if role in self.placement.get(op.id, ()) and item in self.problem.source.path_to(op.scope):
                     yield op
 
-    def spans(self, scope: str, role: str) -> tuple[Span, ...]:
+    def spans(self, scope: str, role: str) -> tuple[PipelineSpan, ...]:
         """Spans of a role's body, in order of opening. Unmatched closings are left out."""
         body = self.bodies.get((scope, role), ())
         open_at: dict[str, tuple[int, Sync]] = {}
-        found: list[Span] = []
+        found: list[PipelineSpan] = []
         for position, instruction in enumerate(body):
             if not isinstance(instruction, Sync):
                 continue
@@ -143,12 +143,12 @@ class Reading:
                 open_at.setdefault(name, (position, instruction))
             elif name in open_at:
                 start, opening = open_at.pop(name)
-                found.append(Span(name, opening.sync in PRODUCING, start, position, opening.stage))
+                found.append(PipelineSpan(name, opening.sync in PRODUCING, start, position, opening.stage))
         for name, (start, opening) in open_at.items():
-            found.append(Span(name, opening.sync in PRODUCING, start, len(body), opening.stage))
+            found.append(PipelineSpan(name, opening.sync in PRODUCING, start, len(body), opening.stage))
         return tuple(sorted(found, key=lambda span: span.opened))
 
-    def entries(self, scope: str, role: str) -> tuple[Entry, ...]:
+    def entries(self, scope: str, role: str) -> tuple[ReadInstruction, ...]:
         """The body with each entry's delta: synchronisations by their stage, items and fences by the open spans they touch.
 
         The rule of TileLang 0.1.15 (MWS:1863-1936): an item that touches no open pipeline runs at delta 0. Where an item
@@ -160,19 +160,19 @@ class Reading:
         made = []
         for position, instruction in enumerate(body):
             if isinstance(instruction, Sync):
-                made.append(Entry(position, instruction, instruction.stage - least))
+                made.append(ReadInstruction(position, instruction, instruction.stage - least))
                 continue
             if isinstance(instruction, Fence):
                 around = self.around(position, instruction.pipeline, spans)
             else:
                 around = self.spans_around(scope, role, position, instruction.id, spans)
             stages = [span.stage for span in around]
-            made.append(Entry(position, instruction, (stages[0] - least) if stages else 0))
+            made.append(ReadInstruction(position, instruction, (stages[0] - least) if stages else 0))
         return tuple(made)
 
     def spans_around(
-        self, scope: str, role: str, position: int, item: str, spans: tuple[Span, ...] | None = None
-    ) -> tuple[Span, ...]:
+        self, scope: str, role: str, position: int, item: str, spans: tuple[PipelineSpan, ...] | None = None
+    ) -> tuple[PipelineSpan, ...]:
         """Open spans of pipelines whose buffers an item touches."""
         touched = self.touched(item, role)
         return tuple(
@@ -182,7 +182,7 @@ class Reading:
         )
 
     @staticmethod
-    def around(position: int, pipeline: str, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    def around(position: int, pipeline: str, spans: tuple[PipelineSpan, ...]) -> tuple[PipelineSpan, ...]:
         """The span of a pipeline that is open at a position, if there is one."""
         return tuple(span for span in spans if span.pipeline == pipeline and span.opened < position < span.close)
 

@@ -23,7 +23,7 @@ from warpwright.solver.warp.bounds import lower_bounds
 from warpwright.solver.warp.certify import certificate_of
 from warpwright.solver.warp.conflicts import conflicts
 from warpwright.solver.warp.decode import decode
-from warpwright.solver.warp.encoding import Encoding, declare
+from warpwright.solver.warp.encoding import WarpEncoding, declare
 from warpwright.solver.warp.fallback_schedules import baselines
 from warpwright.solver.warp.families import FAMILIES
 from warpwright.solver.warp.layout.role_placement import leaves_the_store_open
@@ -40,7 +40,7 @@ log = logging.getLogger("warpwright.solver.warp.solve")
 Progress = Callable[[Feasible], None]
 
 
-def build_model(problem: WarpProblem) -> Encoding:
+def build_model(problem: WarpProblem) -> WarpEncoding:
     """The complete model of a problem: variables, every family under its label, objectives."""
     bounds = {scope: found[0].cycles for scope, found in lower_bounds(problem).items()}
     enc = declare(problem, bounds)
@@ -156,7 +156,7 @@ def _solve_placed(problem: WarpProblem, engine: str, limits: Budget, progress: P
     return ProvenOptimal(schedule, certificate) if proven else Feasible(schedule, certificate)
 
 
-def starting_point(enc: Encoding) -> list[int | None]:
+def starting_point(enc: WarpEncoding) -> list[int | None]:
     """A start assignment from which a search finds its first schedule at once: source order, no stage offsets, no overlap."""
     values: list[int | None] = [None] * len(enc.model.variables)
     for scope in enc.loops:
@@ -169,7 +169,7 @@ def starting_point(enc: Encoding) -> list[int | None]:
     return values
 
 
-def _infeasible(problem: WarpProblem, enc: Encoding, result: EngineResult, engine: str) -> Verdict:
+def _infeasible(problem: WarpProblem, enc: WarpEncoding, result: EngineResult, engine: str) -> Verdict:
     """The conflicts of a core; withheld if a schedule that the verifier accepts contradicts it (OR-Tools issue 3842)."""
     for schedule in baselines(problem):
         if not violations(problem, schedule):

@@ -14,13 +14,21 @@ from warpwright.solver.warp.layout.instruction_order import orderings
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
-__all__ = ["Edge", "LoopTime", "iteration_limit", "least_interval", "longest_path", "loop_times", "loops_by_weight"]
+__all__ = [
+    "LoopTime",
+    "TimingEdge",
+    "iteration_limit",
+    "least_interval",
+    "longest_path",
+    "loop_times",
+    "loops_by_weight",
+]
 
 Node = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class TimingEdge:
     """``target`` of iteration i + distance starts at least ``cycles`` after ``source`` of iteration i."""
 
     source: Node
@@ -76,7 +84,7 @@ def loop_times(reading: Reading) -> tuple[LoopTime, ...]:
     return tuple(known.values())
 
 
-def least_interval(edges: Iterable[Edge], at_least: int) -> int:
+def least_interval(edges: Iterable[TimingEdge], at_least: int) -> int:
     """The smallest whole interval, not below ``at_least``, for which no cycle of edges takes longer than its distance.
 
     Raises:
@@ -96,10 +104,10 @@ def least_interval(edges: Iterable[Edge], at_least: int) -> int:
     return low
 
 
-def find_cycle(edges: list[Edge], interval: int) -> tuple[Edge, ...]:
+def find_cycle(edges: list[TimingEdge], interval: int) -> tuple[TimingEdge, ...]:
     """A cycle that takes longer than its distance allows at this interval, or nothing."""
     times: dict[Node, int] = {node: 0 for edge in edges for node in (edge.source, edge.target)}
-    via: dict[Node, Edge] = {}
+    via: dict[Node, TimingEdge] = {}
     changed: Node | None = None
     for _ in range(len(times) + 1):
         changed = None
@@ -119,7 +127,7 @@ def find_cycle(edges: list[Edge], interval: int) -> tuple[Edge, ...]:
     return tuple(reversed(cycle))
 
 
-def longest_path(edges: Iterable[Edge], interval: int, ends: dict[Node, int]) -> int:
+def longest_path(edges: Iterable[TimingEdge], interval: int, ends: dict[Node, int]) -> int:
     """The least time from the first start to the last end of one iteration's events at this interval."""
     fixed = list(edges)
     times = dict.fromkeys([*ends, *(node for edge in fixed for node in (edge.source, edge.target))], 0)
@@ -134,9 +142,9 @@ def longest_path(edges: Iterable[Edge], interval: int, ends: dict[Node, int]) ->
     return max((times[node] + end for node, end in ends.items()), default=0)
 
 
-def _event_graph(reading: Reading, scope: str, known: dict[str, LoopTime]) -> tuple[list[Edge], dict[Node, int]]:
+def _event_graph(reading: Reading, scope: str, known: dict[str, LoopTime]) -> tuple[list[TimingEdge], dict[Node, int]]:
     """Edges of one loop, and for each event the time from its start to its end."""
-    edges: list[Edge] = []
+    edges: list[TimingEdge] = []
     ends: dict[Node, int] = {}
     for role in reading.roles:
         entries = reading.entries(scope, role)
@@ -149,7 +157,7 @@ def _event_graph(reading: Reading, scope: str, known: dict[str, LoopTime]) -> tu
         for n, (entry, after) in enumerate(zip(entries, following, strict=True)):
             around = 1 if n == len(entries) - 1 else 0
             distance = entry.delta - after.delta + around
-            edges.append(Edge((role, entry.position), (role, after.position), spent[n], distance))
+            edges.append(TimingEdge((role, entry.position), (role, after.position), spent[n], distance))
         edges += _result_edges(reading, scope, role)
     for pipeline in reading.schedule.pipelines:
         if reading.scope_of.get(pipeline.name) == scope:
@@ -172,11 +180,11 @@ def _skew(reading: Reading, scope: str, role: str) -> int:
     return skew_cycles(ops, reading.roles[role].warps)
 
 
-def _result_edges(reading: Reading, scope: str, role: str) -> list[Edge]:
+def _result_edges(reading: Reading, scope: str, role: str) -> list[TimingEdge]:
     percent = reading.problem.device.load_latency_percent
     at = {entry.item: entry.position for entry in reading.entries(scope, role) if entry.item}
     return [
-        Edge(
+        TimingEdge(
             (role, at[ordering.first]),
             (role, at[ordering.second]),
             arrival_cycles(reading.ops[ordering.first], reading.roles[role].warps, percent),
@@ -189,7 +197,7 @@ def _result_edges(reading: Reading, scope: str, role: str) -> list[Edge]:
 
 def _ring_edges(
     reading: Reading, scope: str, pipeline: str, known: dict[str, LoopTime], ends: dict[Node, int]
-) -> list[Edge]:
+) -> list[TimingEdge]:
     """Full barrier to wait, release to the next acquire of the same version."""
     latency, found = reading.problem.device.barrier_latency_cycles, []
     percent = reading.problem.device.load_latency_percent
@@ -206,12 +214,12 @@ def _ring_edges(
                 warps = reading.roles[producer].warps
                 late = _child(reading, entry.item, known) if op is None else arrival_cycles(op, warps, percent)
                 wait = (consumer, used.opened)
-                found.append(Edge((producer, entry.position), wait, late + filled_late + latency, 0))
+                found.append(TimingEdge((producer, entry.position), wait, late + filled_late + latency, 0))
         if reading.fences_release(pipeline, producer, consumer):
             freed_late += reading.problem.device.proxy_fence_cycles
         release = (consumer, used.close)
         iterations, again = divmod(n + depth, len(filling))
         refill = (producer, filling[again][1].opened)
-        found.append(Edge(release, refill, freed_late + latency, iterations))
+        found.append(TimingEdge(release, refill, freed_late + latency, iterations))
         ends[release] = freed_late
     return found

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.problem import LoopProblem, Problem
 from warpwright.solver.ascend.sharing import within_kernel
 from warpwright.solver.ascend.solve import CallResult
@@ -22,7 +22,7 @@ class KernelBudget:
     solver: Solver
     counts: dict[str, int] = field(default_factory=dict)
 
-    def answer(self, call: SchedulerCall, problem: Problem) -> tuple[Answer, CallResult | None]:
+    def answer(self, call: SchedulerCall, problem: Problem) -> tuple[SchedulerAnswer, CallResult | None]:
         """The solver's answer under tighter limits; counts are remembered for the scopes after it."""
         if isinstance(problem, LoopProblem):
             owned = {b.name for b in self.graph.buffers if b.owners}

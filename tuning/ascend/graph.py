@@ -6,7 +6,7 @@ AutoSchedule made.
 
 from collections.abc import Mapping, Sequence
 
-from warpwright.lowering.ascend.layout import CAPACITY_KEYS, Layout, LoopNode, Storage, Unit
+from warpwright.lowering.ascend.layout import CAPACITY_KEYS, Layout, LoopNode, SchedulerTask, Storage
 from warpwright.solver.ascend.problem import PIPE_BITS, LoopProblem
 from warpwright.solver.domain import (
     ROOT,
@@ -24,9 +24,9 @@ from warpwright.solver.domain import (
     Scope,
     ScopeKind,
     TargetFamily,
+    Unit,
     UnitUse,
 )
-from warpwright.solver.domain import Unit as Engine
 from warpwright.tuning.ascend.plan import Asked
 
 __all__ = ["read_graph"]
@@ -81,7 +81,7 @@ def read_graph(
 def _buffers(layout: Layout, profile: HardwareProfile, shared: Mapping[str, tuple[str, ...]]) -> tuple[Buffer, ...]:
     owners: dict[str, list[str]] = {}
 
-    def walk(units: list[Unit]) -> None:
+    def walk(units: list[SchedulerTask]) -> None:
         for unit in units:
             if unit.loop is not None:
                 for name in unit.loop.eligible:
@@ -134,7 +134,7 @@ class _Walk:
         self._enter(self._layout.units, ROOT)
         return tuple(self._ops), tuple(self._scopes)
 
-    def _enter(self, units: list[Unit], scope: str) -> None:
+    def _enter(self, units: list[SchedulerTask], scope: str) -> None:
         for unit in units:
             if unit.loop is None:
                 self._ops.append(self._op(unit, scope))
@@ -142,9 +142,9 @@ class _Walk:
                 self._scopes.append(_scope(unit, unit.loop, scope))
                 self._enter(unit.loop.units, unit.id)
 
-    def _op(self, unit: Unit, scope: str) -> Op:
+    def _op(self, unit: SchedulerTask, scope: str) -> Op:
         flags = self._flags.get(unit.id, 0)
-        uses = [UnitUse(Engine(name), unit.issue_cycles) for name, bit in PIPE_BITS.items() if flags & bit]
+        uses = [UnitUse(Unit(name), unit.issue_cycles) for name, bit in PIPE_BITS.items() if flags & bit]
         uses += [UnitUse(port, unit.issue_cycles) for port in self._ports(unit)]
         names = {**{n: s.bytes for n, s in self._layout.storages.items()}, **dict.fromkeys(self._layout.globals, 0)}
         return Op(
@@ -160,19 +160,19 @@ class _Walk:
             guarded=unit.guarded,
         )
 
-    def _ports(self, unit: Unit) -> list[Engine]:
+    def _ports(self, unit: SchedulerTask) -> list[Unit]:
         """HBM ports of a transfer: vector and cube loads have one each, stores a third."""
         ports = []
         if unit.global_reads and unit.writes:
             scope = self._layout.storages[unit.writes[0]].scope
             vector = CAPACITY_KEYS[scope] == "ub"
-            ports.append(Engine.HBM_VECTOR_LOAD if vector else Engine.HBM_CUBE_LOAD)
+            ports.append(Unit.HBM_VECTOR_LOAD if vector else Unit.HBM_CUBE_LOAD)
         if unit.global_writes:
-            ports.append(Engine.HBM_STORE)
+            ports.append(Unit.HBM_STORE)
         return ports
 
 
-def _scope(unit: Unit, loop: LoopNode, parent: str) -> Scope:
+def _scope(unit: SchedulerTask, loop: LoopNode, parent: str) -> Scope:
     return Scope(
         id=unit.id,
         kind=ScopeKind.WHILE if loop.variable == "while" else ScopeKind.SERIAL,
@@ -204,11 +204,11 @@ def _dependences(asked: Asked, layout: Layout) -> list[Dependence]:
     return list(found.values())
 
 
-def _all_units(units: list[Unit]) -> list[Unit]:
+def _all_units(units: list[SchedulerTask]) -> list[SchedulerTask]:
     return [inner for unit in units for inner in (unit, *(_all_units(unit.loop.units) if unit.loop else ()))]
 
 
-def _common(source: Unit, target: Unit) -> str:
+def _common(source: SchedulerTask, target: SchedulerTask) -> str:
     """A storage that both access and at least one writes."""
     for name in source.writes:
         if name in target.reads or name in target.writes:
@@ -216,7 +216,7 @@ def _common(source: Unit, target: Unit) -> str:
     return next((name for name in source.reads if name in target.writes), "")
 
 
-def _hazard(source: Unit, target: Unit, buffer: str) -> Hazard:
+def _hazard(source: SchedulerTask, target: SchedulerTask, buffer: str) -> Hazard:
     if buffer in source.writes:
         return Hazard.RAW if buffer in target.reads else Hazard.WAW
     return Hazard.WAR

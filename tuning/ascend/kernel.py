@@ -13,7 +13,7 @@ from warpwright.lowering.ascend.lower import LoweringFailed, Watched, lower_watc
 from warpwright.lowering.ascend.rings import check_rings
 from warpwright.solver.ascend import kernel_capacity
 from warpwright.solver.ascend.certify import certificate_of
-from warpwright.solver.ascend.optimise import Limits
+from warpwright.solver.ascend.optimise import NodeLimits
 from warpwright.solver.ascend.pins import checked_pins, merged_pins
 from warpwright.solver.ascend.verify import verify_buffers
 from warpwright.solver.ascend.versions import buffer_versions, override_warnings
@@ -79,7 +79,7 @@ def plan_kernel(
     pins: Pins,
     *,
     engine: str = "exact",
-    limits: Limits | None = None,
+    limits: NodeLimits | None = None,
 ) -> Planned:
     """Solve every scheduler call of a kernel and lower it with the answers.
 
@@ -89,7 +89,7 @@ def plan_kernel(
     """
     _check_family(profile)
     function, merged = pinned(function, pins)
-    work = limits or Limits()
+    work = limits or NodeLimits()
     planned = _lowered(function, profile, merged, Solver(engine, work), engine, work)
     if not _overflows(planned, profile):
         return planned
@@ -110,7 +110,7 @@ def replay_kernel(function: Any, profile: HardwareProfile, schedule: BufferSched
     """
     _check_family(profile)
     function = with_pins(function, checked_pins(schedule_pins(schedule), storage_shapes(function)))
-    planned = _lowered(function, profile, read_pins(function), Replay(schedule), "replay", Limits())
+    planned = _lowered(function, profile, read_pins(function), Replay(schedule), "replay", NodeLimits())
     planned = replace(planned, schedule=schedule)
     overflow = _overflows(planned, profile)
     if overflow:
@@ -140,7 +140,7 @@ def _check_family(profile: HardwareProfile) -> None:
 
 
 def _lowered(
-    function: Any, profile: HardwareProfile, pins: Pins, policy: Policy, engine: str, limits: Limits
+    function: Any, profile: HardwareProfile, pins: Pins, policy: Policy, engine: str, limits: NodeLimits
 ) -> Planned:
     planner = Planner(policy, {pin.buffer: pin for pin in pins.buffers}, _less_bytes(profile))
     try:

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from warpwright.lowering.ascend.layout import CAPACITY_KEYS, Layout, LoopNode, Unit, containers
-from warpwright.solver.ascend.answer import Answer
+from warpwright.lowering.ascend.layout import CAPACITY_KEYS, Layout, LoopNode, SchedulerTask, containers
+from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.conflicts import conflicts, infeasible_call
 from warpwright.solver.ascend.families import check_answer
-from warpwright.solver.ascend.optimise import Limits
+from warpwright.solver.ascend.optimise import NodeLimits
 from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
 from warpwright.solver.ascend.solve import CallResult, solve_problem
 from warpwright.solver.domain import (
@@ -53,14 +53,14 @@ class Asked:
 
     call: SchedulerCall
     problem: Problem
-    answer: Answer
+    answer: SchedulerAnswer
     result: CallResult | None
 
 
 class Policy(Protocol):
     """Who decides the answers."""
 
-    def answer(self, call: SchedulerCall, problem: Problem) -> tuple[Answer, CallResult | None]:
+    def answer(self, call: SchedulerCall, problem: Problem) -> tuple[SchedulerAnswer, CallResult | None]:
         """The answer to one call; it may raise."""
         ...
 
@@ -77,7 +77,7 @@ class Planner:
     less_bytes: Mapping[str, int] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
     layout: Layout | None = None
-    _scopes: list[tuple[str, LoopNode | None, list[Unit]]] = field(default_factory=list)
+    _scopes: list[tuple[str, LoopNode | None, list[SchedulerTask]]] = field(default_factory=list)
 
     def begin(self, layout: Layout) -> None:
         """Called with the layout before the first call."""
@@ -121,7 +121,7 @@ class Planner:
             place="/ir",
         )
 
-    def _free(self, loop: LoopNode, units: list[Unit], arguments: dict[str, Any]) -> tuple[str, ...]:
+    def _free(self, loop: LoopNode, units: list[SchedulerTask], arguments: dict[str, Any]) -> tuple[str, ...]:
         """Names of the buffers whose version count this call leaves free, in its own order: first reads, then writes."""
         assert self.layout is not None
         touched = list(dict.fromkeys([*(n for u in units for n in u.reads), *(n for u in units for n in u.writes)]))
@@ -149,7 +149,7 @@ class Planner:
 
 
 def _match(
-    names: list[str], sizes: list[int], arguments: dict[str, Any], units: list[Unit], layout: Layout
+    names: list[str], sizes: list[int], arguments: dict[str, Any], units: list[SchedulerTask], layout: Layout
 ) -> tuple[str, ...]:
     """Buffers by size and by the tasks that their dependences join; ``?`` where none matches."""
     left, found = list(names), []
@@ -196,10 +196,10 @@ class Solver:
     """Solves every call. ``reserve`` takes bytes off memory groups, by scope and group name, for the rest of the kernel."""
 
     engine: str = "exact"
-    limits: Limits = field(default_factory=Limits)
+    limits: NodeLimits = field(default_factory=NodeLimits)
     reserve: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
-    def answer(self, call: SchedulerCall, problem: Problem) -> tuple[Answer, CallResult | None]:
+    def answer(self, call: SchedulerCall, problem: Problem) -> tuple[SchedulerAnswer, CallResult | None]:
         """The best answer, with its proof.
 
         Raises:
@@ -226,7 +226,7 @@ class Replay:
 
     schedule: BufferSchedule
 
-    def answer(self, call: SchedulerCall, problem: Problem) -> tuple[Answer, CallResult | None]:
+    def answer(self, call: SchedulerCall, problem: Problem) -> tuple[SchedulerAnswer, CallResult | None]:
         """The schedule's own times; version counts that the call leaves free come from the schedule too.
 
         Raises:
@@ -242,4 +242,4 @@ class Replay:
         counts = {buffer.buffer: buffer.versions for buffer in self.schedule.buffers}
         versions = tuple(counts.get(name, 1) for name in call.buffers)
         starts = tuple(times[name] for name in call.items)
-        return Answer(loop.initiation_interval_cycles, starts, versions), None
+        return SchedulerAnswer(loop.initiation_interval_cycles, starts, versions), None

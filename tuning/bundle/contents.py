@@ -8,7 +8,7 @@ from typing import Any
 
 from warpwright.lowering.compile.result import CompiledKernel
 from warpwright.lowering.measure.protocol import GPU_1, PROTOCOLS, Protocol
-from warpwright.lowering.measure.runner import Job, OtherSize
+from warpwright.lowering.measure.runner import MeasureJob, OtherSize
 from warpwright.lowering.measure.tasks import job_from
 from warpwright.solver.domain.identity import digest_text
 from warpwright.tuning.measure.device_child import job_document
@@ -29,7 +29,7 @@ RECIPE = {
 class Contents:
     """Candidates with their references, and how to measure them. ``origin`` is the job's name or the kernel file's."""
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[MeasureJob, ...]
     origin: str = ""
     profile: str = ""
     protocol: Protocol = GPU_1
@@ -93,7 +93,7 @@ def contents_of(manifest: Mapping[str, Any], folder: Path) -> Contents:
     )
 
 
-def with_files(job: Job, folder: Path | None) -> Job:
+def with_files(job: MeasureJob, folder: Path | None) -> MeasureJob:
     """The job with the places of its binaries: in the archive, or as files of the folder it was unpacked to."""
 
     def moved(kernel: CompiledKernel) -> CompiledKernel:

@@ -13,7 +13,7 @@ from warpwright.lowering.compile.result import CompiledKernel
 from warpwright.lowering.compile.result import to_document as kernel_document
 from warpwright.lowering.measure.protocol import Protocol
 from warpwright.lowering.measure.result import Measured, Rounds, from_document
-from warpwright.lowering.measure.runner import Job
+from warpwright.lowering.measure.runner import MeasureJob
 from warpwright.lowering.measure.watched_device import named
 from warpwright.lowering.outcome import StepOutcome
 from warpwright.solver.domain import Outcome
@@ -68,7 +68,7 @@ class DeviceChild:
             self.cancel.wait(1.0)
         return outcome
 
-    def measure(self, job: Job, seconds: float) -> Measured:
+    def measure(self, job: MeasureJob, seconds: float) -> Measured:
         """One candidate within so many seconds, whatever becomes of the child."""
         reference = named(job.reference) if job.reference is not None else ""
         if reference in self._bad and reference != named(job.kernel):
@@ -95,7 +95,7 @@ class DeviceChild:
         self.pool.retire()
         return False
 
-    def rounds(self, jobs: Sequence[Job], seconds: float, *, screening: bool = False) -> Rounds | RoundsBroken:
+    def rounds(self, jobs: Sequence[MeasureJob], seconds: float, *, screening: bool = False) -> Rounds | RoundsBroken:
         """Interleaved rounds within so many seconds."""
         action = "screening" if screening else "rounds"
         reply = self._ask(action, jobs, replace(self.limits, wall_seconds=seconds))
@@ -124,7 +124,7 @@ class DeviceChild:
         details = ("device-lost", "canary", *outcome.details)
         return StepOutcome(Outcome.DEVICE_LOST, f"the canary failed: {outcome.message}", details)
 
-    def _ask(self, action: str, jobs: Sequence[Job], limits: Limits) -> Reply:
+    def _ask(self, action: str, jobs: Sequence[MeasureJob], limits: Limits) -> Reply:
         """The child's answer; asked again, with a limit, if the child ended by an infrastructure failure (it was killed)."""
         payload = {
             "device": self.device,
@@ -144,7 +144,7 @@ class DeviceChild:
             self.pool.retire()
         return reply
 
-    def _expected(self, jobs: Sequence[Job]) -> dict[str, float]:
+    def _expected(self, jobs: Sequence[MeasureJob]) -> dict[str, float]:
         """What a launch of each kernel is thought to take: as it was timed, else the most that anything known says."""
         fastest = min(self._times.values(), default=0.0)
         expected: dict[str, float] = {}
@@ -158,7 +158,7 @@ class DeviceChild:
         return expected
 
 
-def job_document(job: Job) -> dict[str, Any]:
+def job_document(job: MeasureJob) -> dict[str, Any]:
     """A job as the task expects it."""
 
     def plain(kernel: CompiledKernel | None) -> dict[str, Any] | None:
@@ -184,7 +184,7 @@ def _culprit(reply: Reply) -> str:
     return (reply.place or "") if isinstance(reply, Refused) and reply.code in STICKY else ""
 
 
-def _blamed(reply: Reply, job: Job, bad: dict[str, StepOutcome]) -> StepOutcome:
+def _blamed(reply: Reply, job: MeasureJob, bad: dict[str, StepOutcome]) -> StepOutcome:
     """A candidate's outcome; what its reference did is not its fault, nor that of others with the same one."""
     culprit = _culprit(reply)
     outcome = of_reply(replace(reply, place=None) if isinstance(reply, Refused) and culprit else reply, "measure")

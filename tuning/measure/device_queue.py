@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-__all__ = ["DeviceQueue", "Place", "Wanted"]
+__all__ = ["DeviceQueue", "QueuePlace", "Wanted"]
 
 READY, LATER = "ready", "later"
 
@@ -39,9 +39,9 @@ class DeviceQueue:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def place(self, deadline: float, need_seconds: float, *, ready: bool) -> "Place":
+    def place(self, deadline: float, need_seconds: float, *, ready: bool) -> "QueuePlace":
         """A place in it, as a context manager."""
-        return Place(self, self._folder, deadline, need_seconds, ready)
+        return QueuePlace(self, self._folder, deadline, need_seconds, ready)
 
     def wanted(self) -> list[Wanted]:
         """Everybody's wishes, the most urgent first; those of processes that died are removed."""
@@ -74,7 +74,7 @@ class DeviceQueue:
             os.close(fd)
 
 
-class Place:
+class QueuePlace:
     """One place in a queue; made by :meth:`DeviceQueue.place`."""
 
     def __init__(self, queue: DeviceQueue, folder: Path, deadline: float, need_seconds: float, ready: bool) -> None:
@@ -92,7 +92,7 @@ class Place:
         )
         self._fd: int | None = None
 
-    def __enter__(self) -> "Place":
+    def __enter__(self) -> "QueuePlace":
         self._folder.mkdir(parents=True, exist_ok=True)
         # Locked before it has its name: an unlocked one would be taken for a dead process's.
         hidden = self._folder / f".{self._name}"

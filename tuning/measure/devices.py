@@ -19,7 +19,7 @@ import structlog
 from warpwright.lowering.compile import CompiledKernel, from_document
 from warpwright.lowering.measure.protocol import GPU_1
 from warpwright.lowering.measure.result import Measured
-from warpwright.lowering.measure.runner import Job, OtherSize
+from warpwright.lowering.measure.runner import MeasureJob, OtherSize
 from warpwright.solver.domain import Candidate, CandidateKind, Failure, HardwareProfile, Outcome
 from warpwright.tuning import errors, telemetry
 from warpwright.tuning.children import Limits, Refused, Returned, run_task
@@ -31,7 +31,7 @@ from warpwright.tuning.outage import Outage
 from warpwright.tuning.task_runners.queues import SESSION
 from warpwright.tuning.toolchain import Built, BuiltSize, Contestant, Measurement, Patience, StepFailed
 
-__all__ = ["Device", "Devices", "jobs_of", "matches", "streamed", "told_outcomes"]
+__all__ = ["Devices", "FoundDevice", "jobs_of", "matches", "streamed", "told_outcomes"]
 
 Outcomes = Iterator[tuple[str, Measurement | StepFailed]]
 
@@ -44,7 +44,7 @@ DRIVERS = (Path("/dev/nvidiactl"), Path("/dev/davinci_manager"))
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class FoundDevice:
     """A device found on this machine: how to open it, and what it reports about itself."""
 
     options: dict[str, Any]
@@ -57,9 +57,9 @@ class Devices:
     def __init__(self, options: Sequence[dict[str, Any]] | None = None) -> None:
         self._options = options
         self._lock = threading.Lock()
-        self._answers: dict[int, Device | None] = {}
+        self._answers: dict[int, FoundDevice | None] = {}
 
-    def all(self) -> tuple[Device, ...]:
+    def all(self) -> tuple[FoundDevice, ...]:
         """Every device that its driver shows. None is opened: a session may be measuring on it. Each session tries it first.
 
         A device, or that there is none, is known for good; a question that was killed or came late says neither, and is asked
@@ -73,11 +73,13 @@ class Devices:
                     self._ask(number, options)
             return tuple(device for _, device in sorted(self._answers.items()) if device is not None)
 
-    def for_profile(self, profile: HardwareProfile) -> Device | None:
+    def for_profile(self, profile: HardwareProfile) -> FoundDevice | None:
         """A device with the profile's name and architecture."""
         return next((device for device in self.all() if matches(device, profile)), None)
 
-    def session(self, device: Device, candidates: Sequence[Contestant], folder: Path, patience: Patience) -> Outcomes:
+    def session(
+        self, device: FoundDevice, candidates: Sequence[Contestant], folder: Path, patience: Patience
+    ) -> Outcomes:
         """Measure candidates; first each one's own result, then the finalists' again with the figures of the
         interleaved rounds.
         """
@@ -108,7 +110,7 @@ class Devices:
     def _ask(self, number: int, options: dict[str, Any]) -> None:
         reply = run_task("measure.device", {"action": "describe", "device": options}, PROBE)
         if isinstance(reply, Returned):
-            self._answers[number] = Device(dict(options), reply.value["facts"])
+            self._answers[number] = FoundDevice(dict(options), reply.value["facts"])
             return
         if isinstance(reply, Refused):
             self._answers[number] = None
@@ -136,20 +138,20 @@ def _present() -> list[dict[str, Any]]:
     return found
 
 
-def matches(device: Device, profile: HardwareProfile) -> bool:
+def matches(device: FoundDevice, profile: HardwareProfile) -> bool:
     """Whether a device has the profile's name and architecture."""
     arch = str(device.facts.get("arch", ""))
     name = str(device.facts.get("name", "")).lower().replace(" ", "")
     return bool(arch) and profile.arch.startswith(arch) and profile.name.lower() in name
 
 
-def jobs_of(candidates: Sequence[Contestant], folder: Path) -> tuple[list[Job], list[str]]:
+def jobs_of(candidates: Sequence[Contestant], folder: Path) -> tuple[list[MeasureJob], list[str]]:
     """The session's jobs, their binaries as files in ``folder``, and which of them are the compiler's own choices."""
     kernels = {c.candidate.id: _kernel(c.candidate.id, c.candidate, folder) for c in candidates}
     binaries = (kernels[c.candidate.id] for c in candidates if c.candidate.kind is CandidateKind.UNSPECIALIZED)
     reference = next((kernel for kernel in binaries if kernel.binary), None)
     jobs = [
-        Job(
+        MeasureJob(
             candidate=c.candidate.id,
             kernel=kernels[c.candidate.id],
             reference=reference,

@@ -16,7 +16,7 @@ from typing import Any
 
 from warpwright.lowering.measure.protocol import GPU_1, Protocol
 from warpwright.lowering.measure.result import Measured, Rounds
-from warpwright.lowering.measure.runner import Job
+from warpwright.lowering.measure.runner import MeasureJob
 from warpwright.lowering.measure.statistics import Verdict, finalists, verdict
 from warpwright.lowering.measure.watched_device import named
 from warpwright.lowering.outcome import StepOutcome
@@ -75,7 +75,7 @@ class MeasureReport:
 
 
 def measure_all(
-    jobs: Sequence[Job],
+    jobs: Sequence[MeasureJob],
     device: dict[str, Any],
     *,
     protocol: Protocol = GPU_1,
@@ -154,7 +154,7 @@ class _Session:
     hung: str = ""
     """The last candidate whose launch did not come back."""
 
-    def run(self, jobs: Sequence[Job], choice: Choice, seats: Seats, on_result: OnResult) -> MeasureReport:
+    def run(self, jobs: Sequence[MeasureJob], choice: Choice, seats: Seats, on_result: OnResult) -> MeasureReport:
         results: list[Measured] = []
         trouble = self.child.healthy(self.time.left())
         for place, job in enumerate(jobs):
@@ -197,7 +197,7 @@ class _Session:
         message = f"not measured: the device was not well after {self.hung} hung: {trouble.message}"
         return StepOutcome(trouble.kind, message, ("hang", *trouble.details))
 
-    def screen(self, jobs: Sequence[Job], results: list[Measured]) -> Rounds | None:
+    def screen(self, jobs: Sequence[MeasureJob], results: list[Measured]) -> Rounds | None:
         """Interleaved rounds over all that were timed, if there are more than can be finalists."""
         timed = {result.candidate for result in results if result.summary is not None}
         if len(timed) <= self.child.protocol.finalists_maximum:
@@ -207,7 +207,7 @@ class _Session:
 
     def final(
         self,
-        jobs: Sequence[Job],
+        jobs: Sequence[MeasureJob],
         results: list[Measured],
         choice: Choice,
         seats: Seats,
@@ -224,7 +224,7 @@ class _Session:
         return found, verdict(figures, self.child.protocol.tie_margin, *choice) if figures else None
 
     def final_rounds(
-        self, jobs: Sequence[Job], results: list[Measured], seats: Seats, screening: Rounds | None
+        self, jobs: Sequence[MeasureJob], results: list[Measured], seats: Seats, screening: Rounds | None
     ) -> Rounds | None:
         """The finalists' rounds, played again without whoever ended them; None when they were not played to an end."""
         for _ in range(ROUND_TRIES):
@@ -248,7 +248,7 @@ class _Session:
         return chosen
 
     def rounds(
-        self, jobs: Sequence[Job], results: list[Measured], *, screening: bool = False
+        self, jobs: Sequence[MeasureJob], results: list[Measured], *, screening: bool = False
     ) -> Rounds | RoundsBroken | None:
         """The interleaved rounds; who ended them has no time any more, and a fresh child is well when this returns."""
         if self.child.cancel.is_set() or not jobs:

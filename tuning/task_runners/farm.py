@@ -13,7 +13,7 @@ from warpwright.lowering.measure.result import Measured
 from warpwright.solver.domain import Failure, HardwareProfile, Outcome
 from warpwright.tuning import errors
 from warpwright.tuning.children import Cancelled, Limits, Returned
-from warpwright.tuning.measure.devices import Device, Devices, streamed
+from warpwright.tuning.measure.devices import Devices, FoundDevice, streamed
 from warpwright.tuning.measure.session import MeasureReport
 from warpwright.tuning.measure.worker_session import measured_from, report_from, session_inputs, session_payload
 from warpwright.tuning.task_runner import TaskRunner
@@ -36,15 +36,15 @@ class FarmDevices(Devices):
         super().__init__(options)
         self._runner = runner
 
-    def for_profile(self, profile: HardwareProfile) -> Device | None:
+    def for_profile(self, profile: HardwareProfile) -> FoundDevice | None:
         """A device of this machine, else one that a live worker offers."""
         own = super().for_profile(profile)
         if own is None and self._runner.offers(measuring(profile.name)):
-            return Device({"kind": ELSEWHERE, "profile": profile.name}, {})
+            return FoundDevice({"kind": ELSEWHERE, "profile": profile.name}, {})
         return own
 
     def session(
-        self, device: Device, candidates: Sequence[Contestant], folder: Path, patience: Patience
+        self, device: FoundDevice, candidates: Sequence[Contestant], folder: Path, patience: Patience
     ) -> Iterator[tuple[str, Measurement | StepFailed]]:
         """Measure candidates where the device is.
 

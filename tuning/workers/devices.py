@@ -5,7 +5,7 @@ from typing import Any
 
 from warpwright.lowering.measure.device import DeviceMissing
 from warpwright.solver.profiles import builtin_profiles, load_profile
-from warpwright.tuning.measure.devices import Device, Devices, matches
+from warpwright.tuning.measure.devices import Devices, FoundDevice, matches
 from warpwright.tuning.task_runners.queues import measuring
 
 __all__ = ["devices_for"]
@@ -15,7 +15,7 @@ EVERY = "measure"
 
 def devices_for(
     capabilities: Sequence[str], options: Sequence[Mapping[str, Any]] | None = None
-) -> tuple[tuple[str, ...], dict[str, Device]]:
+) -> tuple[tuple[str, ...], dict[str, FoundDevice]]:
     """The capabilities, ``measure`` written out for every device that answers, and the device of each ``measure.<profile>``.
 
     Raises:

@@ -17,7 +17,7 @@ import structlog
 from celery import Celery
 
 from warpwright.tuning.children import Limits, Returned, run_task
-from warpwright.tuning.measure.devices import Device
+from warpwright.tuning.measure.devices import FoundDevice
 from warpwright.tuning.task_runners.ledger import Ledger
 from warpwright.tuning.task_runners.queues import measuring
 
@@ -39,7 +39,7 @@ class Heartbeat:
         app: Celery,
         ledger: Ledger,
         capabilities: Sequence[str],
-        devices: Mapping[str, Device],
+        devices: Mapping[str, FoundDevice],
         compilers: Mapping[str, str],
         *,
         service_url: str = "",

@@ -15,7 +15,7 @@ from warpwright.service.db import Database
 from warpwright.service.db.migrate import upgrade
 from warpwright.service.settings import Settings
 from warpwright.service.tokens import repository
-from warpwright.service.tokens.schemas import Scope, TokenView
+from warpwright.service.tokens.schemas import TokenScope, TokenView
 from warpwright.service.tokens.service import create
 from warpwright.solver.domain.errors import WarpwrightError
 
@@ -30,7 +30,7 @@ def create_token(name: str, scopes: list[str], *, as_json: bool) -> ExitCode:
     Raises:
         WarpwrightError: ``scope-unknown``.
     """
-    wanted = [_scope(scope) for scope in scopes or [Scope.TUNE.value]]
+    wanted = [_scope(scope) for scope in scopes or [TokenScope.TUNE.value]]
     with _database() as database:
         token, secret = database.write(lambda session: _made(*create(session, name, wanted)))
     if as_json:
@@ -81,11 +81,11 @@ def _made(token: object, secret: str) -> tuple[TokenView, str]:
     return TokenView.model_validate(token), secret
 
 
-def _scope(name: str) -> Scope:
+def _scope(name: str) -> TokenScope:
     try:
-        return Scope(name)
+        return TokenScope(name)
     except ValueError:
-        names = ", ".join(scope.value for scope in Scope)
+        names = ", ".join(scope.value for scope in TokenScope)
         raise WarpwrightError(
             f"there is no scope {name!r}; choose from {names}", code="scope-unknown", place="--scope"
         ) from None

@@ -24,14 +24,14 @@ from warpwright.service.tokens.schemas import NewToken, TokenRequest, TokenView
 from warpwright.service.workers.schemas import WorkerView
 from warpwright.solver.domain import digest_bytes
 
-__all__ = ["Answer", "Call"]
+__all__ = ["Call", "HttpAnswer"]
 
 T = TypeVar("T")
 Parameter = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """The parts of an HTTP answer that parsing needs."""
 
     status: int
@@ -45,7 +45,7 @@ class Call(Generic[T]):
 
     method: str
     path: str
-    parse: Callable[[Answer], T]
+    parse: Callable[[HttpAnswer], T]
     params: Mapping[str, Parameter] = field(default_factory=dict)
     json: Any = None
     content: bytes | None = None
@@ -56,14 +56,14 @@ class Call(Generic[T]):
 
 
 @cache
-def model(kind: type[T]) -> Callable[[Answer], T]:
+def model(kind: type[T]) -> Callable[[HttpAnswer], T]:
     """Parses the body as one resource."""
     adapter = TypeAdapter(kind)
     return lambda answer: adapter.validate_python(answer.json)
 
 
 @cache
-def page(kind: type[T]) -> Callable[[Answer], Page[T]]:
+def page(kind: type[T]) -> Callable[[HttpAnswer], Page[T]]:
     """Parses the body as one page of resources."""
     adapter: TypeAdapter[Page[T]] = TypeAdapter(Page[kind])  # type: ignore[valid-type]  # a parameter only at run time
     return lambda answer: adapter.validate_python(answer.json)
@@ -206,7 +206,7 @@ def candidates(job_id: str, cursor: str | None) -> Call[Page[CandidateView]]:
 def artifact(digest: str) -> Call[bytes]:
     """The bytes with this digest."""
 
-    def checked(answer: Answer) -> bytes:
+    def checked(answer: HttpAnswer) -> bytes:
         if digest_bytes(answer.body) != digest:
             raise ServerError(f"the bytes of {digest} are damaged", status=answer.status, code="artifact-damaged")
         return answer.body

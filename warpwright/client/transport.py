@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import ValidationError
 
-from warpwright.client.calls import Answer, Call
+from warpwright.client.calls import Call, HttpAnswer
 from warpwright.errors import ServerError, ServerUnreachable, foreign
 
 __all__ = ["DELAYS", "STREAM_TIMEOUT", "Connection", "answer_of", "retry_delay", "unreachable"]
@@ -77,7 +77,7 @@ def answer_of(response: httpx.Response, call: Call[T]) -> T:
     """
     if response.is_success:
         try:
-            return call.parse(Answer(response.status_code, response.content, _json(response)))
+            return call.parse(HttpAnswer(response.status_code, response.content, _json(response)))
         except ValidationError as error:
             shown = f"{response.headers.get('content-type', 'no type')}: {response.text[:200]}"
             raise foreign(shown, status=response.status_code) from error

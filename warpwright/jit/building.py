@@ -9,7 +9,7 @@ from typing import Any
 from tvm import ir as tvm_ir
 
 from warpwright.graphs import read_kernel, reply_error
-from warpwright.jit.sources import Choice
+from warpwright.jit.sources import KnownChoice
 from warpwright.legality import violations_of
 from warpwright.lowering.compile.empty_loops import guard_empty_loops
 from warpwright.lowering.compile.lower import PASS_CONFIGS
@@ -22,7 +22,7 @@ __all__ = ["built_from"]
 WRITING = Limits(wall_seconds=120.0)
 
 
-def built_from(ir: str, choice: Choice, profile: HardwareProfile) -> tuple[Any, Mapping[str, Any]] | None:
+def built_from(ir: str, choice: KnownChoice, profile: HardwareProfile) -> tuple[Any, Mapping[str, Any]] | None:
     """The function to compile and its pass configurations; None for the compiler's default.
 
     The function is protected against the compiler's removal of empty loops, as it was when it was measured

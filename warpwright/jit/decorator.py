@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from warpwright.extras import needs, needs_service, needs_tuning
-from warpwright.jit.places import Place, Silence
+from warpwright.jit.places import LookupPlace, Silence
 from warpwright.jit.sources import ClientSource, LockSource, Source
 from warpwright.lowering.compile.options import build_options as option_names
 from warpwright.lowering.compile.options import pass_configs
@@ -118,7 +118,7 @@ def tuned(
     device = profile if isinstance(profile, HardwareProfile) else load_profile(profile)
     chosen = option_names(build_options, device.family, "build_options")
     places = (
-        [Place(source, type(source).__name__, silence=Silence())]
+        [LookupPlace(source, type(source).__name__, silence=Silence())]
         if source is not None
         else _places(lock, server, token, effort, chosen)
     )
@@ -132,15 +132,15 @@ def tuned(
 
 def _places(
     lock: str | Path | None, server: str | None, token: str | None, effort: str, build_options: Sequence[str]
-) -> list[Place]:
-    places: list[Place] = []
+) -> list[LookupPlace]:
+    places: list[LookupPlace] = []
     if lock is not None:
         places.append(
-            Place(LockSource(Path(lock), build_options=build_options), f"lock file {lock}", silence=Silence(0.0))
+            LookupPlace(LockSource(Path(lock), build_options=build_options), f"lock file {lock}", silence=Silence(0.0))
         )
     if server is not None or lock is None:
         stored = ClientSource(partial(_connect, server, token), effort=effort, build_options=build_options)
-        places.append(Place(stored, f"server {server}" if server is not None else "the results of this machine"))
+        places.append(LookupPlace(stored, f"server {server}" if server is not None else "the results of this machine"))
     return places
 
 

@@ -17,8 +17,8 @@ from tilelang.utils.device import get_available_cpu_count
 from tvm import ir as tvm_ir
 
 from warpwright.jit.building import built_from
-from warpwright.jit.places import Place
-from warpwright.jit.sources import Choice
+from warpwright.jit.places import LookupPlace
+from warpwright.jit.sources import KnownChoice
 from warpwright.solver.domain import HardwareProfile
 
 __all__ = ["TunedKernel", "When"]
@@ -35,7 +35,7 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
         self,
         plain: Any,
         profile: HardwareProfile,
-        places: Sequence[Place],
+        places: Sequence[LookupPlace],
         tune: When,
         variants: Callable[[], Sequence[Mapping[str, Any]]],
     ) -> None:
@@ -43,7 +43,7 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
         self.profile, self.places, self.tune = profile, tuple(places), tune
         self._variants = variants
         self._chosen: dict[Any, Mapping[str, Any]] = {}
-        self._decided: dict[str, Choice | None] = {}
+        self._decided: dict[str, KnownChoice | None] = {}
 
     @property
     def variants(self) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
             return None
         return _Ready(self, *built) if built is not None else None
 
-    def _decide(self, variants: Sequence[str]) -> Choice | None:
+    def _decide(self, variants: Sequence[str]) -> KnownChoice | None:
         """The best choice that any place knows for any of the variants, remembered by IR."""
         choice = self._find(variants)
         if choice is None and self.tune == "first" and self.places:
@@ -152,7 +152,7 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
         self._decided[variants[choice.variant if choice is not None else 0]] = choice
         return choice
 
-    def _find(self, variants: Sequence[str]) -> Choice | None:
+    def _find(self, variants: Sequence[str]) -> KnownChoice | None:
         found = (place.find(self.name, variants, self.profile) for place in self.places)
         return next((choice for choice in found if choice is not None), None)
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from warpwright.jit.sources import Choice, Source
+from warpwright.jit.sources import KnownChoice, Source
 from warpwright.solver.domain import HardwareProfile
 
-__all__ = ["Place", "Silence"]
+__all__ = ["LookupPlace", "Silence"]
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ SHARED = Silence()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LookupPlace:
     """One place to look. ``name`` is shown to people: ``server http://…``, ``lock file …``, ``the results of this machine``."""
 
     source: Source
@@ -51,7 +51,7 @@ class Place:
     patience_seconds: float = PATIENCE_SECONDS
     silence: Silence = SHARED
 
-    def find(self, kernel: str, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
+    def find(self, kernel: str, variants: Sequence[str], profile: HardwareProfile) -> KnownChoice | None:
         """What the place knows; None, with a log line, if it cannot be asked."""
         if self.silence.holds(self.name):
             log.info("%s: %s did not answer a moment ago and is not asked", kernel, self.name)

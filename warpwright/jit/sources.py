@@ -15,11 +15,11 @@ from warpwright.service.results.schemas import LookupRequest
 from warpwright.service.results.stored_answer import StoredAnswer
 from warpwright.solver.domain import HardwareProfile, Schedule, documents
 
-__all__ = ["Choice", "ClientSource", "LockSource", "Source"]
+__all__ = ["ClientSource", "KnownChoice", "LockSource", "Source"]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class KnownChoice:
     """What is known to be best: a schedule, or one of the compiler's own choices by its kind."""
 
     kind: str
@@ -35,7 +35,7 @@ class Source(Protocol):
     ``variants`` are the IR texts of the kernel family, the default first; one text for a single kernel.
     """
 
-    def find(self, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
+    def find(self, variants: Sequence[str], profile: HardwareProfile) -> KnownChoice | None:
         """The best known choice among all variants, or None. May raise anything: the default runs then."""
         ...
 
@@ -56,7 +56,7 @@ class LockSource:
         self._stamp: tuple[int, int] | None = None
         self._known: dict[tuple[str, str], LockEntry] = {}
 
-    def find(self, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
+    def find(self, variants: Sequence[str], profile: HardwareProfile) -> KnownChoice | None:
         """The locked choice.
 
         Raises:
@@ -74,7 +74,7 @@ class LockSource:
         for number, ir in enumerate(variants):
             if (entry := self._known.get((ir_hash(ir), profile.digest))) is not None:
                 check_toolchain(entry, profile.family)
-                return Choice(entry.kind, entry.schedule, str(self._path), number)
+                return KnownChoice(entry.kind, entry.schedule, str(self._path), number)
         return None
 
     def improve(self, name: str, variants: Sequence[str], profile: HardwareProfile) -> None:
@@ -91,7 +91,7 @@ class ClientSource:
         self._effort = effort
         self._options = list(build_options)
 
-    def find(self, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
+    def find(self, variants: Sequence[str], profile: HardwareProfile) -> KnownChoice | None:
         """The best stored result of these variants on this device, with the installed toolchain and these build options."""
         with self._connect(False) as client:
             known = [(self._lookup(client, ir, profile), number) for number, ir in enumerate(variants)]
@@ -99,7 +99,7 @@ class ClientSource:
         if not found:
             return None
         _, number, best = min(found, key=lambda entry: entry[:2])
-        return Choice(best.kind, best.schedule, f"job {best.job}", number)
+        return KnownChoice(best.kind, best.schedule, f"job {best.job}", number)
 
     def _lookup(self, client: Client, ir: str, profile: HardwareProfile) -> StoredAnswer | None:
         request = LookupRequest(ir=ir, profile=documents.dump(profile), build_options=self._options)

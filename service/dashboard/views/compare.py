@@ -11,7 +11,7 @@ from warpwright.service.db.models import CandidateRow
 from warpwright.service.errors import NotFound
 from warpwright.service.jobs import service as jobs
 
-__all__ = ["Comparison", "Difference", "candidate_named", "compare"]
+__all__ = ["CandidateComparison", "Difference", "candidate_named", "compare"]
 
 SOURCES = ("tilelang_source", "cuda_source", "ascend_source")
 SHOWN_LINES = 2000
@@ -26,7 +26,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CandidateComparison:
     """Both candidates, and how much faster the first is: measured if both were, otherwise by forecast, and labelled so."""
 
     first: CandidateRow
@@ -39,7 +39,7 @@ class Comparison:
     differences: tuple[Difference, ...]
 
 
-def compare(session: ReadSession, store: ArtifactStore, a: str, b: str) -> Comparison:
+def compare(session: ReadSession, store: ArtifactStore, a: str, b: str) -> CandidateComparison:
     """The comparison of two references, each ``job/candidate`` or a job.
 
     Raises:
@@ -74,7 +74,7 @@ def compare(session: ReadSession, store: ArtifactStore, a: str, b: str) -> Compa
     ]
     ratio = times[1] / times[0] if times[0] and times[1] else None
     names = {row.job_id: jobs.find(session, row.job_id).name for row in (first, second)}
-    return Comparison(first, second, ratio, measured, names, tuple(rows), tuple(differences))
+    return CandidateComparison(first, second, ratio, measured, names, tuple(rows), tuple(differences))
 
 
 def candidate_named(session: ReadSession, reference: str) -> tuple[str, str]:

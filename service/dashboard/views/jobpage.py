@@ -11,7 +11,7 @@ from warpwright.service.artifacts.store import ArtifactStore
 from warpwright.service.candidates import repository as candidate_rows
 from warpwright.service.candidates.sentences import registers_of
 from warpwright.service.dashboard.views.funnel import Complaint, Funnel, complaints, funnel
-from warpwright.service.dashboard.views.plan import Plan, certificate_of, plan_of
+from warpwright.service.dashboard.views.plan import PlanTables, certificate_of, plan_of
 from warpwright.service.dashboard.views.rows import JobRow, job_rows
 from warpwright.service.db import ReadSession
 from warpwright.service.db.models import CandidateRow, Job, JobAttempt, JobVariant
@@ -52,7 +52,7 @@ class JobDetail:
     candidates: Sequence[CandidateRow]
     best: CandidateRow | None
     certificate: Certificate | None
-    plan: Plan | None
+    plan: PlanTables | None
     artifacts: dict[str, str]
     funnel: tuple[Funnel, ...]
     complaints: tuple[Complaint, ...]

@@ -19,11 +19,11 @@ from warpwright.solver.domain import (
     load,
 )
 
-__all__ = ["Plan", "Program", "certificate_of", "plan_of"]
+__all__ = ["PlanTables", "RoleSteps", "certificate_of", "plan_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class RoleSteps:
     """The steps of each role in one scope, in emission order."""
 
     scope: str
@@ -31,31 +31,31 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlanTables:
     """The tables; those for the other kind of schedule are empty."""
 
     roles: Sequence[Role] = ()
     pipelines: Sequence[Pipeline] = ()
-    programs: Sequence[Program] = ()
+    programs: Sequence[RoleSteps] = ()
     buffers: Sequence[BufferVersions] = ()
 
 
-def plan_of(document: Mapping[str, Any]) -> Plan | None:
+def plan_of(document: Mapping[str, Any]) -> PlanTables | None:
     """The tables of a stored schedule; None for one that this version cannot read (its page shows all else)."""
     try:
         schedule: Schedule = load(Schedule, document)
     except DocumentError:
         return None
     if not isinstance(schedule, WarpSchedule):
-        return Plan(buffers=schedule.buffers)
+        return PlanTables(buffers=schedule.buffers)
     programs = tuple(
-        Program(
+        RoleSteps(
             "outside loops" if program.scope == ROOT else f"loop {program.scope}",
             tuple((body.role, tuple(map(_step, body.instructions))) for body in program.bodies),
         )
         for program in schedule.scopes
     )
-    return Plan(schedule.roles, schedule.pipelines, programs)
+    return PlanTables(schedule.roles, schedule.pipelines, programs)
 
 
 def certificate_of(document: Mapping[str, Any] | None) -> Certificate | None:

@@ -4,7 +4,7 @@ A model is a :class:`Network`, which feeds the exact search and, translated, CP-
 feasible set; an answer is a :class:`CallReading`. ``event_flags`` never refuses, so it is no family: it gives notes.
 """
 
-from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.encoding import Network
 from warpwright.solver.ascend.families import (
     capacity,
@@ -46,7 +46,7 @@ def build_network(problem: Problem) -> Network:
     return network
 
 
-def check_answer(problem: Problem, answer: Answer) -> list[Violation]:
+def check_answer(problem: Problem, answer: SchedulerAnswer) -> list[Violation]:
     """Every broken rule of an answer, family by family."""
     if len(answer.starts) != problem.tasks:
         message = f"{len(answer.starts)} start times for {problem.tasks} tasks"

@@ -5,7 +5,7 @@ More than the profile's ``events.per_pipe_pair`` (8 on the 950) can still be low
 anyway, because bytes are the second objective.
 """
 
-from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.problem import PIPE_BITS, LoopProblem, Problem
 
 __all__ = ["FLAGS_PER_PAIR", "NAME", "needed", "notes"]
@@ -14,7 +14,7 @@ NAME = "event_flags"
 FLAGS_PER_PAIR = 8
 
 
-def needed(problem: Problem, answer: Answer) -> dict[tuple[str, str], int]:
+def needed(problem: Problem, answer: SchedulerAnswer) -> dict[tuple[str, str], int]:
     """Flag ids between each ordered pair of pipes: the version counts of the buffers that are handed over between them."""
     if not isinstance(problem, LoopProblem):
         return {}
@@ -28,7 +28,7 @@ def needed(problem: Problem, answer: Answer) -> dict[tuple[str, str], int]:
     return {pair: sum(answer.versions[b] for b in buffers) for pair, buffers in sorted(handed.items())}
 
 
-def notes(problem: Problem, answer: Answer, budget: int = FLAGS_PER_PAIR) -> list[str]:
+def notes(problem: Problem, answer: SchedulerAnswer, budget: int = FLAGS_PER_PAIR) -> list[str]:
     """A sentence for each pair of pipes above the budget."""
     return [
         f"{a} to {b}: {count} event flags for {budget} ids; the rest uses mutexes, which are slower"

@@ -6,9 +6,9 @@ to move if not, :meth:`Partial.victims` which operations must be ejected so that
 
 from collections.abc import Collection, Iterator
 
-from warpwright.solver.modulo.construct.placed import Placed
+from warpwright.solver.modulo.construct.placed import PartialPlacement
 from warpwright.solver.modulo.construct.shape import Shape
-from warpwright.solver.modulo.construct.spans import Lane, Life, covers, fits, peak
+from warpwright.solver.modulo.construct.spans import Life, UnitCalendar, covers, fits, peak
 from warpwright.solver.modulo.construct.stores import Stores
 from warpwright.solver.modulo.construct.waits import Waits
 
@@ -18,7 +18,7 @@ LIVES_A_QUESTION = 8
 """How many examined lifetimes cost as much as one query."""
 
 
-class Partial(Placed):
+class Partial(PartialPlacement):
     """Issue cycles and groups of the operations placed so far, with the resources that they occupy."""
 
     def __init__(self, shape: Shape, interval: int, paths: list[dict[int, int]]) -> None:
@@ -31,12 +31,12 @@ class Partial(Placed):
                 if source != target:
                     self._before[target].append((source, gap))
         self._waits, self._stores, self._questions = Waits(self), Stores(self), 0
-        self._lanes: list[Lane | None] = []
+        self._lanes: list[UnitCalendar | None] = []
         self._shared: list[list[Life]] = [[] for _ in shape.unit_capacity]
         for unit, capacity in enumerate(shape.unit_capacity):
             uses = [use for op in shape.uses for use in op if use[0] == unit]
             alone = all(2 * use[3] > capacity for use in uses)
-            self._lanes.append(Lane(interval, [use[2] for use in uses]) if alone else None)
+            self._lanes.append(UnitCalendar(interval, [use[2] for use in uses]) if alone else None)
 
     @property
     def asked(self) -> int:

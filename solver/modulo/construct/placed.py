@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 from warpwright.solver.modulo.construct.shape import Shape
 
-__all__ = ["Placed"]
+__all__ = ["PartialPlacement"]
 
 
 @dataclass(slots=True)
-class Placed:
+class PartialPlacement:
     """Issue cycle and group of every operation placed so far; None and -1 for the others."""
 
     shape: Shape

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from warpwright.solver.modulo.bounds import shortest_life
 from warpwright.solver.modulo.construct.spans import peak
-from warpwright.solver.modulo.problem import ModuloProblem, Wait
+from warpwright.solver.modulo.problem import ModuloProblem, ModuloWait
 
 __all__ = ["Link", "Shape", "longest_paths", "meets_itself"]
 
@@ -58,8 +58,8 @@ class Shape:
         for edge in problem.edges:
             source, target = ops[edge.source], ops[edge.target]
             spill = problem.ops[source].spill_cycles if edge.value and grouped else 0
-            drains = edge.value and edge.wait is Wait.ALWAYS
-            meets = edge.value and edge.wait is Wait.ACROSS
+            drains = edge.value and edge.wait is ModuloWait.ALWAYS
+            meets = edge.value and edge.wait is ModuloWait.ACROSS
             rest = (edge.latency, edge.distance, spill, edge.hold, edge.value, drains, meets)
             out[source].append(Link(target, *rest))
             into[target].append(Link(source, *rest))

@@ -3,7 +3,7 @@
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 
-__all__ = ["Lane", "Life", "covers", "fits", "peak"]
+__all__ = ["Life", "UnitCalendar", "covers", "fits", "peak"]
 
 WIDEST = 1 << 17
 """Largest number of grid steps for which lengths are combined; with a finer grid gaps are not judged."""
@@ -15,7 +15,7 @@ Life = tuple[int, int, int, int]
 """Begin, end (in cycles of iteration 0), amount, operation."""
 
 
-class Lane:
+class UnitCalendar:
     """A unit that serves one operation at a time: its busy stretches, sorted, none overlapping."""
 
     def __init__(self, interval: int, lengths: list[int]) -> None:

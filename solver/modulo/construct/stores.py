@@ -5,7 +5,7 @@ Stores are numbered: first the registers of each group, then the memories.
 
 from collections.abc import Collection
 
-from warpwright.solver.modulo.construct.placed import Placed
+from warpwright.solver.modulo.construct.placed import PartialPlacement
 from warpwright.solver.modulo.construct.spans import Life, covers, fits, peak
 
 __all__ = ["Stores"]
@@ -14,7 +14,7 @@ __all__ = ["Stores"]
 class Stores:
     """Which placed operation holds how much until when."""
 
-    def __init__(self, placed: Placed) -> None:
+    def __init__(self, placed: PartialPlacement) -> None:
         shape = placed.shape
         self._placed = placed
         self._limits = [*shape.register_limit, *shape.memory_capacity]

@@ -1,6 +1,6 @@
 """Waits in a partial schedule: no operation of a group executes while another one of the group blocks."""
 
-from warpwright.solver.modulo.construct.placed import Placed
+from warpwright.solver.modulo.construct.placed import PartialPlacement
 
 __all__ = ["Waits"]
 
@@ -8,7 +8,7 @@ __all__ = ["Waits"]
 class Waits:
     """Queries about blocking waits; it has no state of its own."""
 
-    def __init__(self, placed: Placed) -> None:
+    def __init__(self, placed: PartialPlacement) -> None:
         self._placed = placed
 
     def blocks(self, op: int, group: int) -> bool:

@@ -7,7 +7,7 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal
 from warpwright.solver.modulo.encoding import ModuloEncoding
-from warpwright.solver.modulo.problem import Edge, ModuloProblem, ModuloSchedule
+from warpwright.solver.modulo.problem import ModuloEdge, ModuloProblem, ModuloSchedule
 from warpwright.solver.modulo.schedule_reader import ModuloReading
 
 __all__ = ["NAME", "build", "check", "explain"]
@@ -56,10 +56,10 @@ def explain(problem: ModuloProblem, reading: ModuloReading | None) -> tuple[Fact
     )
 
 
-def _gap(schedule: ModuloSchedule, edge: Edge) -> int:
+def _gap(schedule: ModuloSchedule, edge: ModuloEdge) -> int:
     return schedule.starts[edge.target] - schedule.starts[edge.source] + edge.distance * schedule.interval
 
 
-def _need(problem: ModuloProblem, schedule: ModuloSchedule, edge: Edge) -> int:
+def _need(problem: ModuloProblem, schedule: ModuloSchedule, edge: ModuloEdge) -> int:
     spill = problem.op(edge.source).spill_cycles if edge.value and schedule.crosses(edge) else 0
     return edge.latency + spill

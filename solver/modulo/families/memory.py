@@ -7,9 +7,9 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Expr
 from warpwright.solver.modulo.encoding import ModuloEncoding, weighted
-from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule, Op
+from warpwright.solver.modulo.problem import ModuloOp, ModuloProblem, ModuloSchedule
 from warpwright.solver.modulo.schedule_reader import ModuloReading
-from warpwright.solver.modulo.spans import Span, crowded, peak
+from warpwright.solver.modulo.spans import HeldSpan, crowded, peak
 
 __all__ = ["NAME", "build", "check", "explain", "held"]
 
@@ -27,7 +27,7 @@ def build(encoding: ModuloEncoding) -> None:
                 )
 
 
-def held(encoding: ModuloEncoding, at: Op, memory: str) -> Expr:
+def held(encoding: ModuloEncoding, at: ModuloOp, memory: str) -> Expr:
     """Size of everything alive in a memory at an operation's issue."""
     point = encoding.starts[at.id]
     tenants = _tenants(encoding.problem, memory)
@@ -63,10 +63,10 @@ def explain(problem: ModuloProblem, reading: ModuloReading | None) -> tuple[Fact
     return tuple(facts)
 
 
-def _tenants(problem: ModuloProblem, memory: str) -> list[tuple[Op, int]]:
+def _tenants(problem: ModuloProblem, memory: str) -> list[tuple[ModuloOp, int]]:
     return [(op, size) for op in problem.ops for name, size in op.memory if name == memory and size]
 
 
-def _spans(problem: ModuloProblem, schedule: ModuloSchedule, memory: str) -> list[Span]:
+def _spans(problem: ModuloProblem, schedule: ModuloSchedule, memory: str) -> list[HeldSpan]:
     tenants = _tenants(problem, memory)
-    return [Span(op.id, *schedule.lifetime(problem, op), size) for op, size in tenants]
+    return [HeldSpan(op.id, *schedule.lifetime(problem, op), size) for op, size in tenants]

@@ -7,9 +7,9 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Expr, Literal, linear
 from warpwright.solver.modulo.encoding import ModuloEncoding, weighted
-from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule, Op
+from warpwright.solver.modulo.problem import ModuloOp, ModuloProblem, ModuloSchedule
 from warpwright.solver.modulo.schedule_reader import ModuloReading
-from warpwright.solver.modulo.spans import Span, crowded, peak
+from warpwright.solver.modulo.spans import HeldSpan, crowded, peak
 
 __all__ = ["NAME", "build", "check", "explain"]
 
@@ -29,7 +29,7 @@ def build(encoding: ModuloEncoding) -> None:
             encoding.model.at_most(weighted([*parts, (1, linear(*limits))]), 0, note=f"registers when {op.id} is born")
 
 
-def _counted(encoding: ModuloEncoding, at: Op, other: Op) -> Expr:
+def _counted(encoding: ModuloEncoding, at: ModuloOp, other: ModuloOp) -> Expr:
     """Copies of the other's result that live at an issue if both are on one group; otherwise nothing."""
     together = True if at.id == other.id else encoding.together(at, other)
     if together is False:
@@ -70,6 +70,6 @@ def explain(problem: ModuloProblem, reading: ModuloReading | None) -> tuple[Fact
     return tuple(facts)
 
 
-def _spans(problem: ModuloProblem, schedule: ModuloSchedule, group: str) -> list[Span]:
+def _spans(problem: ModuloProblem, schedule: ModuloSchedule, group: str) -> list[HeldSpan]:
     mine = [op for op in problem.ops if op.registers and schedule.groups.get(op.id) == group]
-    return [Span(op.id, *schedule.lifetime(problem, op), op.registers) for op in mine]
+    return [HeldSpan(op.id, *schedule.lifetime(problem, op), op.registers) for op in mine]

@@ -9,9 +9,9 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Expr, Literal, linear
 from warpwright.solver.modulo.encoding import ModuloEncoding, Point, pivot, weighted
-from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule, Op, Use
+from warpwright.solver.modulo.problem import ModuloOp, ModuloProblem, ModuloSchedule, Use
 from warpwright.solver.modulo.schedule_reader import ModuloReading
-from warpwright.solver.modulo.spans import Span, crowded, peak
+from warpwright.solver.modulo.spans import HeldSpan, crowded, peak
 
 __all__ = ["NAME", "build", "check", "explain"]
 
@@ -30,7 +30,7 @@ def build(encoding: ModuloEncoding) -> None:
                 _count(encoding, uses, unit.capacity)
 
 
-def _exclude_pairs(encoding: ModuloEncoding, uses: list[tuple[Op, Use]]) -> None:
+def _exclude_pairs(encoding: ModuloEncoding, uses: list[tuple[ModuloOp, Use]]) -> None:
     """Modular disjunction: the later phase starts after the earlier use ends, and that one again after the later."""
     model, interval = encoding.model, encoding.interval
     for op, use in uses:
@@ -51,7 +51,7 @@ def _exclude_pairs(encoding: ModuloEncoding, uses: list[tuple[Op, Use]]) -> None
         model.at_least(interval + ahead, a.cycles, when=[order.negated()], note=note)
 
 
-def _line_up(encoding: ModuloEncoding, uses: list[tuple[Op, Use]]) -> None:
+def _line_up(encoding: ModuloEncoding, uses: list[tuple[ModuloOp, Use]]) -> None:
     """On the pivot's unit nothing wraps around the interval, so a use begins after the sum of those before it.
 
     Implied by the pairs; stated because the sum prunes where single pairs do not.
@@ -80,8 +80,8 @@ def _sum(parts: list[tuple[int, Literal]]) -> Expr:
     return linear(*((c if x.positive else -c, x.var) for c, x in parts), constant=constant)
 
 
-def _count(encoding: ModuloEncoding, uses: list[tuple[Op, Use]], capacity: int) -> None:
-    spans: list[tuple[Op, Use, Point, Point]] = [
+def _count(encoding: ModuloEncoding, uses: list[tuple[ModuloOp, Use]], capacity: int) -> None:
+    spans: list[tuple[ModuloOp, Use, Point, Point]] = [
         (op, use, encoding.after(op, use.offset), encoding.after(op, use.offset + use.cycles)) for op, use in uses
     ]
     for op, use, point, _ in spans:
@@ -119,13 +119,13 @@ def explain(problem: ModuloProblem, reading: ModuloReading | None) -> tuple[Fact
     return tuple(facts)
 
 
-def _uses(problem: ModuloProblem, unit: str) -> list[tuple[Op, Use]]:
+def _uses(problem: ModuloProblem, unit: str) -> list[tuple[ModuloOp, Use]]:
     return [(op, use) for op in problem.ops for use in op.uses if use.unit == unit]
 
 
-def _spans(problem: ModuloProblem, schedule: ModuloSchedule, unit: str) -> list[Span]:
+def _spans(problem: ModuloProblem, schedule: ModuloSchedule, unit: str) -> list[HeldSpan]:
     spans = []
     for op, use in _uses(problem, unit):
         start = schedule.starts[op.id] + use.offset
-        spans.append(Span(op.id, start, start + use.cycles, use.amount))
+        spans.append(HeldSpan(op.id, start, start + use.cycles, use.amount))
     return spans

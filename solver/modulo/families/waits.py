@@ -8,9 +8,9 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal, linear
 from warpwright.solver.modulo.encoding import ModuloEncoding
-from warpwright.solver.modulo.problem import ModuloProblem, Op, Wait
+from warpwright.solver.modulo.problem import ModuloOp, ModuloProblem, ModuloWait
 from warpwright.solver.modulo.schedule_reader import ModuloReading
-from warpwright.solver.modulo.spans import Span, copies
+from warpwright.solver.modulo.spans import HeldSpan, copies
 
 __all__ = ["NAME", "build", "check", "explain"]
 
@@ -37,12 +37,12 @@ def build(encoding: ModuloEncoding) -> None:
                 _outside(encoding, op, other, guards)
 
 
-def _waiting(encoding: ModuloEncoding, op: Op) -> Literal | bool:
+def _waiting(encoding: ModuloEncoding, op: ModuloOp) -> Literal | bool:
     """Whether the operation begins with a blocking wait."""
     incoming = [edge for edge in encoding.problem.edges if edge.target == op.id and edge.value]
-    if any(edge.wait is Wait.ALWAYS for edge in incoming):
+    if any(edge.wait is ModuloWait.ALWAYS for edge in incoming):
         return True
-    crossings = [encoding.crosses(edge) for edge in incoming if edge.wait is Wait.ACROSS]
+    crossings = [encoding.crosses(edge) for edge in incoming if edge.wait is ModuloWait.ACROSS]
     if any(crossing is True for crossing in crossings):
         return True
     literals = [crossing for crossing in crossings if isinstance(crossing, Literal)]
@@ -55,7 +55,7 @@ def _waiting(encoding: ModuloEncoding, op: Op) -> Literal | bool:
     return waiting
 
 
-def _unit_keeps_apart(problem: ModuloProblem, op: Op, other: Op) -> bool:
+def _unit_keeps_apart(problem: ModuloProblem, op: ModuloOp, other: ModuloOp) -> bool:
     """Both use one unit exclusively from their issue on, the other during all its execution: no wait can happen during it."""
     for unit in problem.units:
         mine = [use for use in op.uses if use.unit == unit.name and use.offset == 0 and use.cycles]
@@ -65,7 +65,7 @@ def _unit_keeps_apart(problem: ModuloProblem, op: Op, other: Op) -> bool:
     return False
 
 
-def _outside(encoding: ModuloEncoding, op: Op, other: Op, guards: list[Literal]) -> None:
+def _outside(encoding: ModuloEncoding, op: ModuloOp, other: ModuloOp, guards: list[Literal]) -> None:
     model, interval = encoding.model, encoding.interval
     wait, begin = encoding.starts[op.id], encoding.starts[other.id]
     note = f"{op.id} waits while {other.id} executes"
@@ -88,7 +88,7 @@ def check(reading: ModuloReading) -> tuple[Violation, ...]:
         for other in problem.ops:
             same = other.id != op.id and schedule.groups.get(other.id) == schedule.groups.get(op.id)
             start = schedule.starts[other.id]
-            span = Span(other.id, start, start + other.cycles, 1)
+            span = HeldSpan(other.id, start, start + other.cycles, 1)
             if same and copies(span, schedule.starts[op.id], schedule.interval):
                 message = f"{op.id} blocks {schedule.groups[op.id]} while {other.id} executes for {other.cycles} cycles"
                 broken.append(Violation(NAME, "wait-inside", message, f"/ops/{index}"))
@@ -99,8 +99,8 @@ def explain(problem: ModuloProblem, reading: ModuloReading | None) -> tuple[Fact
     """Who waits for whom; without a schedule, who has to wherever it runs."""
     facts = []
     for edge in problem.edges:
-        across = edge.wait is Wait.ACROSS and reading is not None and reading.schedule.crosses(edge)
-        if edge.value and (edge.wait is Wait.ALWAYS or across):
+        across = edge.wait is ModuloWait.ACROSS and reading is not None and reading.schedule.crosses(edge)
+        if edge.value and (edge.wait is ModuloWait.ALWAYS or across):
             where = reading.schedule.groups.get(edge.target, "the core") if reading is not None else "its group"
             facts.append(
                 Fact(f"{edge.target} waits for {edge.source}", edge.latency, None, "cycles", note=f"on {where}")

@@ -1,10 +1,10 @@
 """The rule families of warp schedules: one module per rule (:class:`warpwright.solver.domain.family.RuleFamily`).
 
-A model is an :class:`Encoding`, an answer a :class:`Reading` of a finished schedule.
+A model is an :class:`WarpEncoding`, an answer a :class:`Reading` of a finished schedule.
 """
 
 from warpwright.solver.domain.family import RuleFamily
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.families import (
     barriers,
     body_order,
@@ -29,7 +29,7 @@ from warpwright.solver.warp.schedule_reader import Reading
 __all__ = ["FAMILIES", "STRUCTURAL", "WarpFamily", "family"]
 
 
-WarpFamily = RuleFamily[WarpProblem, Encoding, Reading]
+WarpFamily = RuleFamily[WarpProblem, WarpEncoding, Reading]
 
 FAMILIES: tuple[WarpFamily, ...] = (
     tma_required,

@@ -9,7 +9,7 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import Memory
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
@@ -21,7 +21,7 @@ def tensor_products(problem: WarpProblem) -> list[str]:
     return [op.id for op in problem.graph.ops if op.gemm is not None and op.gemm.c_memory is Memory.TENSOR]
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """One warp for every role that issues tcgen05; accumulators in a channel; enough named barriers."""
     model, structure = enc.model, enc.structure
     channelled = {channel.buffer for channel in structure.channels}

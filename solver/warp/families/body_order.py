@@ -14,15 +14,15 @@ from warpwright.solver.domain.kernel import ROOT, Scope, ScopeKind
 from warpwright.solver.domain.schedule import Sync
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal, Var
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.layout.instruction_order import free_after, orderings, wait_behind
 from warpwright.solver.warp.problem import WarpProblem
-from warpwright.solver.warp.schedule_reader import Entry, Reading
+from warpwright.solver.warp.schedule_reader import Reading, ReadInstruction
 
 NAME = "body_order"
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """One stream per role: source order without stages, free order with them; length of an iteration."""
     for scope in enc.loops:
         for role in enc.structure.roles:
@@ -42,7 +42,7 @@ def build(enc: Encoding) -> None:
                 enc.model.at_least(enc.length[scope.id] - enc.release[index, n], 0)
 
 
-def _build_in_order(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
+def _build_in_order(enc: WarpEncoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
     starts = [enc.start[scope.id, role, item] for item in items]
     for n in range(len(items) - 1):
         enc.model.at_least(starts[n + 1] - starts[n] - enc.stream(role, items[n]), 0)
@@ -50,7 +50,7 @@ def _build_in_order(enc: Encoding, scope: Scope, role: str, items: tuple[str, ..
     enc.model.at_least(around, 0, note=f"{role} finishes {scope.id} before it starts the next iteration")
 
 
-def _build_staged(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
+def _build_staged(enc: WarpEncoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
     model, interval = enc.model, enc.interval[scope.id]
     origin = model.integer(f"origin of {role} in {scope.id}", 0, 2 * interval.hi)
     for item in items:
@@ -77,7 +77,7 @@ def _build_staged(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]
         model.at_least(later - start, 0, note=f"{ordering.first} before {ordering.second} ({ordering.why})")
 
 
-def _implied(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> set[tuple[str, str]]:
+def _implied(enc: WarpEncoding, scope: Scope, role: str, items: tuple[str, ...]) -> set[tuple[str, str]]:
     """Pairs whose order in the list follows from dependences, because both always run at stage 0.
 
     Steps compare lexicographically by stage and place, so orderings inside one iteration are transitive whatever the stages
@@ -95,7 +95,7 @@ def _implied(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> 
     return {(first, second) for first in fixed for second in fixed if second in after[first]}
 
 
-def _sides(enc: Encoding, scope: Scope, role: str) -> dict[int, tuple[str, ...]]:
+def _sides(enc: WarpEncoding, scope: Scope, role: str) -> dict[int, tuple[str, ...]]:
     """Channels that a role fills or uses in a scope, with the items that touch each."""
     return {
         index: channel.writes if role == channel.producer else channel.reads
@@ -104,7 +104,7 @@ def _sides(enc: Encoding, scope: Scope, role: str) -> dict[int, tuple[str, ...]]
     }
 
 
-def _build_stages(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
+def _build_stages(enc: WarpEncoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
     """Items have the stage of the channels that they touch, all others stage 0, and some channel is at stage 0."""
     sides = _sides(enc, scope, role)
     lowest: list[Literal] = []
@@ -136,7 +136,7 @@ def _no_offsets(scope: Scope) -> str:
     return f"{what}: no stage offsets in it"
 
 
-def _build_spans(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
+def _build_spans(enc: WarpEncoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
     """Spans of one pipeline follow one another: all work on a value, and the waits for it, before those of the next one."""
     for index in _sides(enc, scope, role):
         channel = enc.structure.channels[index]
@@ -147,12 +147,12 @@ def _build_spans(enc: Encoding, scope: Scope, role: str, items: tuple[str, ...])
                     enc.model.any_of([enc.before[scope.id, role, item, after]])
 
 
-def _same_stage(enc: Encoding, scope: str, role: str, one: str, other: str, when: tuple[Literal, ...]) -> None:
+def _same_stage(enc: WarpEncoding, scope: str, role: str, one: str, other: str, when: tuple[Literal, ...]) -> None:
     for stage, literal in enc.stage_is[scope, role, one].items():
         enc.model.any_of([enc.stage_is[scope, role, other][stage]], when=[literal, *when])
 
 
-def _build_results(enc: Encoding, scope: Scope, role: str) -> None:
+def _build_results(enc: WarpEncoding, scope: Scope, role: str) -> None:
     """Items that wait for an asynchronous product start after its result is available."""
     for ordering in orderings(enc.problem, enc.structure, scope.id, role):
         op = enc.problem.ops.get(ordering.first)
@@ -187,7 +187,9 @@ def check(reading: Reading) -> tuple[Violation, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _check_stages(reading: Reading, scope: str, role: str, entries: tuple[Entry, ...], found: list[Violation]) -> None:
+def _check_stages(
+    reading: Reading, scope: str, role: str, entries: tuple[ReadInstruction, ...], found: list[Violation]
+) -> None:
     opened: dict[str, Sync] = {}
     stage_of: dict[str, int] = {}
     for entry in entries:
@@ -221,7 +223,9 @@ def _check_stages(reading: Reading, scope: str, role: str, entries: tuple[Entry,
         found.append(Violation(NAME, "shift-needs-zero-base", message, scope))
 
 
-def _check_waits(reading: Reading, scope: str, role: str, entries: tuple[Entry, ...], found: list[Violation]) -> None:
+def _check_waits(
+    reading: Reading, scope: str, role: str, entries: tuple[ReadInstruction, ...], found: list[Violation]
+) -> None:
     place = {entry.item: entry.position for entry in entries if entry.item}
     for entry in entries:
         op = reading.problem.ops.get(entry.item)

@@ -13,7 +13,7 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT
 from warpwright.solver.domain.schedule import Sync, SyncKind
 from warpwright.solver.domain.verdict import Violation
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
@@ -22,7 +22,7 @@ LARGEST_REPLAY = 200_000
 """Limit of the events of one role's replay; deeper nests are replayed with two trips per loop, which is enough to show parity."""
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Nothing: see the module's docstring."""
     del enc
 

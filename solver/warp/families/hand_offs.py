@@ -11,7 +11,7 @@ from warpwright.solver.domain.kernel import ROOT, Memory, Op, ScopeKind
 from warpwright.solver.domain.schedule import OpRef, Sync
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.layout.buffer_channels import PRIVATE_MEMORIES
 from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem
@@ -20,7 +20,7 @@ from warpwright.solver.warp.schedule_reader import PRODUCING, Reading
 NAME = "hand_offs"
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Infeasible if the placement needs a hand-off that no pipeline can do."""
     for conflict in enc.structure.conflicts:
         enc.model.at_least(linear(constant=0), 1, note=conflict.message)

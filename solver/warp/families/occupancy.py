@@ -10,7 +10,7 @@ from warpwright.solver.device.shared_memory import block_bytes, static_bytes
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.families.shared_memory import on_chip
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.registers import entry_of
@@ -19,7 +19,7 @@ from warpwright.solver.warp.schedule_reader import Reading
 NAME = "occupancy"
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Shared memory, warps and slots of ``min_blocks`` blocks."""
     model, device, blocks = enc.model, enc.problem.device, max(enc.problem.graph.min_blocks_per_sm, 1)
     model.at_most(linear(constant=blocks), device.sm_blocks, note=f"{blocks} blocks per SM")

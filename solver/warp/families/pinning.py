@@ -11,7 +11,7 @@ from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.schedule import Sync
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal, linear
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.problem import CONSUMER, STORE, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
@@ -19,7 +19,7 @@ NAME = "pins"
 PREFIX = "pin:"
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Each pin under its own label."""
     pins, model = enc.problem.pins, enc.model
     _build_roles(enc, pins)
@@ -35,11 +35,11 @@ def build(enc: Encoding) -> None:
             _constant(enc, (STORE in enc.structure.roles) == pins.store_role)
 
 
-def _constant(enc: Encoding, truth: bool, note: str = "") -> None:
+def _constant(enc: WarpEncoding, truth: bool, note: str = "") -> None:
     enc.model.at_least(linear(constant=int(truth)), 1, note=note)
 
 
-def _build_roles(enc: Encoding, pins: Pins) -> None:
+def _build_roles(enc: WarpEncoding, pins: Pins) -> None:
     for pin in pins.roles:
         for name, value in (
             ("warps_lo", pin.warps_lo),
@@ -59,7 +59,7 @@ def _build_roles(enc: Encoding, pins: Pins) -> None:
                     enc.model.equal(enc.registers[pin.role], value)
 
 
-def _build_placements(enc: Encoding, pins: Pins) -> None:
+def _build_placements(enc: WarpEncoding, pins: Pins) -> None:
     wanted: dict[str, dict[str, Literal]] = {}
     for pin in pins.placements:
         of_op = wanted.setdefault(pin.op, {})
@@ -72,7 +72,7 @@ def _build_placements(enc: Encoding, pins: Pins) -> None:
             enc.model.any_of([wanted[pin.op][pin.role]])
 
 
-def _build_pipelines(enc: Encoding, pins: Pins) -> None:
+def _build_pipelines(enc: WarpEncoding, pins: Pins) -> None:
     channels = enc.structure.channels
     for depth_pin in pins.depths:
         with enc.model.family(f"{PREFIX}buffers.{depth_pin.buffer}.depth={depth_pin.depth}"):
@@ -102,7 +102,7 @@ def _build_pipelines(enc: Encoding, pins: Pins) -> None:
                 _constant(enc, False, f"no pipeline can hand over {names} together")
 
 
-def _build_stages(enc: Encoding, pins: Pins) -> None:
+def _build_stages(enc: WarpEncoding, pins: Pins) -> None:
     for pin in pins.stages:
         with enc.model.family(f"{PREFIX}ops.{pin.op}.stage={pin.stage}"):
             keys = [(scope, role, pin.op) for scope, role, items in enc.bodies() if pin.op in items]

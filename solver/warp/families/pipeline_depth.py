@@ -13,7 +13,7 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Op, Unit
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Var
-from warpwright.solver.warp.encoding import Encoding, default_warps
+from warpwright.solver.warp.encoding import WarpEncoding, default_warps
 from warpwright.solver.warp.layout.buffer_channels import Channel
 from warpwright.solver.warp.layout.instruction_order import wait_behind
 from warpwright.solver.warp.layout.structure import release_is_fenced, structure_of
@@ -24,7 +24,7 @@ from warpwright.solver.warp.timing import iteration_limit
 NAME = "pipeline_depth"
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Depth limits of every channel, and for loops the ring of full, release and refill."""
     model = enc.model
     for index, channel in enumerate(enc.structure.channels):
@@ -51,7 +51,7 @@ def build(enc: Encoding) -> None:
                 model.at_least(enc.interval[scope.id], busy, note=f"{unit.value} is busy {busy} cycles per iteration")
 
 
-def _build_ring(enc: Encoding, index: int) -> None:
+def _build_ring(enc: WarpEncoding, index: int) -> None:
     model, channel, latency = enc.model, enc.structure.channels[index], enc.problem.device.barrier_latency_cycles
     interval, values = enc.interval[channel.scope], len(channel.hand_offs)
     filled_late = enc.skew(channel.scope, channel.producer)
@@ -90,7 +90,7 @@ def _build_ring(enc: Encoding, index: int) -> None:
                     model.at_least(release - wait - skew, 1 + fence, when=[literal])
 
 
-def _results_in_flight(enc: Encoding, scope: str, role: str, item: str) -> list[Var]:
+def _results_in_flight(enc: WarpEncoding, scope: str, role: str, item: str) -> list[Var]:
     """Start of the wait operation that an asynchronous product needs before its operands are free."""
     op = enc.problem.ops.get(item)
     if op is None or not op.left_in_flight:

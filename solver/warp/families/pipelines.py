@@ -12,7 +12,7 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Buffer, Issue, Op
 from warpwright.solver.domain.schedule import OpRef, Pipeline, Sync, SyncKind
 from warpwright.solver.domain.verdict import Violation
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.layout.buffer_channels import PROTECTED_MEMORIES
 from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem
@@ -21,7 +21,7 @@ from warpwright.solver.warp.schedule_reader import OPENING, PRODUCING, Reading
 NAME = "pipelines"
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Channels that one operation writes share a pipeline."""
     channels = enc.structure.channels
     written = {op.id: {access.buffer for access in op.writes} for op in enc.problem.graph.ops}

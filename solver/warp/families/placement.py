@@ -11,16 +11,16 @@ from warpwright.solver.domain.kernel import ROOT, OpKind
 from warpwright.solver.domain.schedule import OpRef
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.layout.buffer_channels import PRIVATE_MEMORIES
-from warpwright.solver.warp.layout.structure import Structure, structure_of
+from warpwright.solver.warp.layout.structure import PlacedKernel, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
 NAME = "placement"
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Fixes each statement to the roles of the structure, and refuses roles that cannot issue it."""
     for (op_id, role), literal in enc.place.items():
         enc.model.any_of([literal], note=f"{op_id} runs in {role}")
@@ -60,7 +60,7 @@ def _invisible_scalars(problem: WarpProblem) -> list[str]:
     return [f"{item} uses {name}, which is defined only under a guard" for item, name in uses]
 
 
-def _missing_scalars(problem: WarpProblem, structure: Structure) -> list[str]:
+def _missing_scalars(problem: WarpProblem, structure: PlacedKernel) -> list[str]:
     """Uses of scalars in roles that do not define them: only a pin can separate a definition from its users."""
     definers = {op.binds: op.id for op in problem.graph.ops if op.kind is OpKind.BIND and op.binds}
     users = [(op.id, op.uses_scalars, structure.placement[op.id]) for op in problem.graph.ops]

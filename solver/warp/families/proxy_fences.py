@@ -13,7 +13,7 @@ Source: PTX ISA 8.x, memory consistency model, proxies; TileLang 0.1.15 wheel, M
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.schedule import Fence
 from warpwright.solver.domain.verdict import Violation
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.layout.proxies import Gap, gaps
 from warpwright.solver.warp.layout.structure import release_is_fenced, structure_of
 from warpwright.solver.warp.problem import WarpProblem
@@ -22,7 +22,7 @@ from warpwright.solver.warp.schedule_reader import Reading
 NAME = "proxy_fences"
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Nothing: see the module's docstring."""
     del enc
 

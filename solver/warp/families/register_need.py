@@ -10,7 +10,7 @@ from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
 from warpwright.solver.device.registers import instruction_floor, need
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
-from warpwright.solver.warp.encoding import Encoding, default_warps
+from warpwright.solver.warp.encoding import WarpEncoding, default_warps
 from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.registers import entry_of, program_of, role_need
@@ -19,7 +19,7 @@ from warpwright.solver.warp.schedule_reader import Reading
 NAME = "register_need"
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Budget above the need, for each width and with or without overlapping iterations; launch floor for each width."""
     problem, model = enc.problem, enc.model
     blocks = problem.graph.min_blocks_per_sm

@@ -14,7 +14,7 @@ from warpwright.solver.device.registers import budgets
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal, linear
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.registers import entry_of, least_budgets
 from warpwright.solver.warp.schedule_reader import Reading
@@ -22,7 +22,7 @@ from warpwright.solver.warp.schedule_reader import Reading
 NAME = "register_pool"
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Range of each budget, one value per warpgroup, and the sum over warpgroups."""
     model, device = enc.model, enc.problem.device
     none = enc.no_reallocation
@@ -41,7 +41,7 @@ def build(enc: Encoding) -> None:
         _build_pool(enc)
 
 
-def _build_pool(enc: Encoding) -> None:
+def _build_pool(enc: WarpEncoding) -> None:
     model, roles, most = enc.model, enc.structure.roles, max(v.hi for v in enc.registers.values())
     idle = model.integer("registers of an idle warpgroup", 0, most)
     least = [model.boolean(f"{role} has the smallest budget") for role in roles]
@@ -72,7 +72,7 @@ def _build_pool(enc: Encoding) -> None:
         )
 
 
-def _covers(enc: Encoding, role: str, group: int) -> Literal:
+def _covers(enc: WarpEncoding, role: str, group: int) -> Literal:
     """Whether the role has a warp in this warpgroup."""
     model, first, last = enc.model, WARPGROUP * group, WARPGROUP * group + WARPGROUP - 1
     inside = model.boolean(f"{role} has warps in warpgroup {group}")

@@ -18,7 +18,7 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import Op
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Expr, linear
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
@@ -26,7 +26,7 @@ from warpwright.solver.warp.schedule_reader import Reading
 NAME = "shared_memory"
 
 
-def on_chip(enc: Encoding) -> Expr:
+def on_chip(enc: WarpEncoding) -> Expr:
     """Bytes of all buffers and reductions, as an expression of depths and widths; also the second objective."""
     graph, total = enc.problem.graph, linear()
     for buffer in shared_buffers(graph):
@@ -41,12 +41,12 @@ def on_chip(enc: Encoding) -> Expr:
     return total
 
 
-def _room(enc: Encoding, op: Op, role: str) -> Expr:
+def _room(enc: WarpEncoding, op: Op, role: str) -> Expr:
     """Shared memory that an operation takes for itself in a role."""
     return enc.by_width(role, lambda warps: reduction_bytes(enc.problem.graph, op, warps))
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Buffers, reductions and barriers within the block's limit."""
     model = enc.model
     total = linear()

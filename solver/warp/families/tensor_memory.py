@@ -9,14 +9,14 @@ from warpwright.solver.device.tensor_memory import columns, tensor_buffers
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
 NAME = "tensor_memory"
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Columns of all buffers with their versions; no lane beyond the last."""
     problem, model, total = enc.problem, enc.model, linear()
     for buffer in tensor_buffers(problem.graph):

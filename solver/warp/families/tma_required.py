@@ -6,14 +6,14 @@ Source: TileLang 0.1.15 wheel, ``cuda/pipeline.py:27-36``; rule book 1.14.9.
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
 NAME = "target"
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """No schedule at all on a device without TMA."""
     enc.model.at_least(linear(constant=int(enc.problem.device.tma)), 1, note="the device has TMA")
 

@@ -14,7 +14,7 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import Op, OpKind
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
-from warpwright.solver.warp.encoding import Encoding, default_warps
+from warpwright.solver.warp.encoding import WarpEncoding, default_warps
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
@@ -22,7 +22,7 @@ NAME = "warp_ranges"
 _BLOCK_WIDE = (OpKind.FILL, OpKind.PARALLEL)
 
 
-def build(enc: Encoding) -> None:
+def build(enc: WarpEncoding) -> None:
     """Ranges inside the block, disjoint, in canonical order unless a pin moves one; legal consumer widths only."""
     model, problem, roles = enc.model, enc.problem, enc.structure.roles
     for groups, literal in enc.groups.items():
@@ -53,7 +53,7 @@ def build(enc: Encoding) -> None:
         _canonical(enc)
 
 
-def _canonical(enc: Encoding) -> None:
+def _canonical(enc: WarpEncoding) -> None:
     """Without pins roles follow each other without gaps, and the block is not larger than they need."""
     ahead = None
     for role in enc.structure.roles:
@@ -71,7 +71,7 @@ def _canonical(enc: Encoding) -> None:
             enc.model.at_least(ahead, WARPGROUP * (groups - 1) + 1, when=[literal], note="no idle warpgroup")
 
 
-def _ops_of(enc: Encoding, role: str) -> tuple[Op, ...]:
+def _ops_of(enc: WarpEncoding, role: str) -> tuple[Op, ...]:
     return tuple(enc.problem.ops[op_id] for op_id, roles in enc.structure.placement.items() if role in roles)
 
 

@@ -21,11 +21,11 @@ from warpwright.solver.warp.layout.proxies import fences_release
 from warpwright.solver.warp.layout.role_placement import place
 from warpwright.solver.warp.problem import ROLES, WarpProblem
 
-__all__ = ["Structure", "release_is_fenced", "structure_of"]
+__all__ = ["PlacedKernel", "release_is_fenced", "structure_of"]
 
 
 @dataclass(frozen=True)
-class Structure:
+class PlacedKernel:
     """The placement and its consequences. ``conflicts`` says why no schedule with this placement can exist.
 
     ``ops`` are the operations as they run: a load outside all pipelines is a plain copy. ``stayed`` says for each load that
@@ -52,7 +52,7 @@ class Structure:
 
 
 @lru_cache(maxsize=64)
-def _cached(digest: str, problem: "_Keyed") -> Structure:
+def _cached(digest: str, problem: "_Keyed") -> PlacedKernel:
     staying: dict[str, str] = {}
     stayed: list[Conflict] = []
     while True:
@@ -78,7 +78,7 @@ class _Keyed:
         return 0
 
 
-def structure_of(problem: WarpProblem) -> Structure:
+def structure_of(problem: WarpProblem) -> PlacedKernel:
     """The structure of a problem under its pins; computed once per problem."""
     return _cached(problem.digest, _Keyed(problem))
 
@@ -97,7 +97,7 @@ def release_is_fenced(problem: WarpProblem, channel: Channel) -> bool:
     return fences_release(channel.buffer, fills, uses, wgmma=problem.device.wgmma)
 
 
-def _structure(problem: WarpProblem, placement: dict[str, tuple[str, ...]], conflicts: list[Conflict]) -> Structure:
+def _structure(problem: WarpProblem, placement: dict[str, tuple[str, ...]], conflicts: list[Conflict]) -> PlacedKernel:
     bodies: dict[tuple[str, str], tuple[str, ...]] = {}
     entered: dict[str, set[str]] = {}
 
@@ -127,7 +127,7 @@ def _structure(problem: WarpProblem, placement: dict[str, tuple[str, ...]], conf
     loads = [op for op in problem.graph.ops if op.kind in LOADS]
     plain = {op.id for op in loads if not handed & {access.buffer for access in op.writes}}
     ops = {op.id: plain_copy(op, percent) if op.id in plain else op for op in problem.graph.ops}
-    return Structure(
+    return PlacedKernel(
         roles=tuple(role for role in ROLES if role in used),
         placement=placement,
         bodies=bodies,

@@ -23,7 +23,7 @@ from warpwright.service.testing import StandInToolchain
 from warpwright.service.testing.farm import TemporaryFarm
 from warpwright.service.testing.postgresql import TemporaryPostgresql
 from warpwright.service.testing.running import RunningService
-from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.schemas import TokenScope
 from warpwright.service.tokens.service import create
 from warpwright.tuning.measure.devices import Devices
 from warpwright.tuning.supervised_toolchain import ChildToolchain
@@ -71,14 +71,14 @@ def settings_for(folder: Path, **changes: object) -> Settings:
 
 
 @contextmanager
-def guarded_service(folder: Path) -> Iterator[tuple[RunningService, dict[Scope, str]]]:
+def guarded_service(folder: Path) -> Iterator[tuple[RunningService, dict[TokenScope, str]]]:
     """A service that thinks it is reachable from elsewhere, and one token of each scope."""
     settings = settings_for(folder, host="0.0.0.0")
     database = Database(settings.url)
     upgrade(database)
 
-    def make(session: WriteSession) -> dict[Scope, str]:
-        return {scope: create(session, scope.value, [scope])[1] for scope in Scope}
+    def make(session: WriteSession) -> dict[TokenScope, str]:
+        return {scope: create(session, scope.value, [scope])[1] for scope in TokenScope}
 
     secrets = database.write(make)
     database.close()

@@ -12,9 +12,9 @@ from tests.acceptance.service.conftest import bearer, guarded_service
 from warpwright.service.openapi import PATH
 from warpwright.service.testing import new_ir
 from warpwright.service.testing.running import RunningService
-from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.schemas import TokenScope
 
-R, T, W, A = Scope.READ, Scope.TUNE, Scope.WORK, Scope.ADMIN
+R, T, W, A = TokenScope.READ, TokenScope.TUNE, TokenScope.WORK, TokenScope.ADMIN
 ALLOWED = {R: {R, T, W, A}, T: {T, A}, W: {W, A}, A: {A}}
 """Who may, by the scope that an operation asks for: ``admin`` includes all, ``tune`` and ``work`` include ``read``."""
 
@@ -61,7 +61,7 @@ BODIES = {"post /v1/results:lookup": {"ir_hash": "x", "profile": "h200"}}
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningService, dict[Scope, str]]]:
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningService, dict[TokenScope, str]]]:
     with guarded_service(tmp_path_factory.mktemp("scopes")) as found:
         yield found
 

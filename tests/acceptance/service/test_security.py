@@ -16,7 +16,7 @@ from warpwright.service.db.models import Token
 from warpwright.service.settings import Settings, is_loopback
 from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.service.testing.running import RunningService
-from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.schemas import TokenScope
 from warpwright.service.tokens.service import create
 
 
@@ -49,7 +49,7 @@ def test_behind_a_proxy_on_loopback_a_token_is_needed_and_any_name_is_answered(t
     settings = settings_for(tmp_path, require_tokens=True)
     database = Database(settings.url)
     upgrade(database)
-    secret = database.write(lambda session: create(session, "all", [Scope.READ])[1])
+    secret = database.write(lambda session: create(session, "all", [TokenScope.READ])[1])
     database.close()
     through = {"host": "warpwright.example", "x-forwarded-for": "203.0.113.7"}
     with RunningService(settings, toolchain=StandInToolchain()) as running:
@@ -94,15 +94,15 @@ def test_scopes(guarded: Any) -> None:
     for scope, secret in secrets.items():
         assert client.get("/v1/jobs", headers=bearer(secret)).status_code == 200
         submitted = client.post("/v1/jobs", json=body, headers=bearer(secret)).status_code
-        assert (submitted in (200, 202)) is (scope in (Scope.TUNE, Scope.ADMIN))
-        assert (client.get("/v1/tokens", headers=bearer(secret)).status_code == 200) is (scope is Scope.ADMIN)
+        assert (submitted in (200, 202)) is (scope in (TokenScope.TUNE, TokenScope.ADMIN))
+        assert (client.get("/v1/tokens", headers=bearer(secret)).status_code == 200) is (scope is TokenScope.ADMIN)
     assert client.get("/healthz").status_code == 200
 
 
 def test_tokens_are_made_listed_and_revoked(guarded: Any) -> None:
     running, secrets = guarded
     client: httpx.Client = running.client
-    admin = bearer(secrets[Scope.ADMIN])
+    admin = bearer(secrets[TokenScope.ADMIN])
     made = client.post("/v1/tokens", json={"name": "ci", "scopes": ["tune"]}, headers=admin).json()
     assert made["secret"].startswith("ww_")
     listed = client.get("/v1/tokens", headers=admin).json()["items"]
@@ -116,7 +116,7 @@ def test_tokens_are_made_listed_and_revoked(guarded: Any) -> None:
 def test_a_revoked_token_ends_the_streams_that_it_opened(guarded: Any) -> None:
     running, secrets = guarded
     client: httpx.Client = running.client
-    admin, tuner = bearer(secrets[Scope.ADMIN]), bearer(secrets[Scope.TUNE])
+    admin, tuner = bearer(secrets[TokenScope.ADMIN]), bearer(secrets[TokenScope.TUNE])
     body = {"ir": new_ir(schedules=1, faults={0: "hang"}), "profile": "h200"}
     job = client.post("/v1/jobs", json=body, headers=tuner).json()
     for path in (f"/v1/jobs/{job['id']}/events", "/live"):
@@ -143,15 +143,15 @@ def test_shared_work_stops_only_when_nobody_wants_it(guarded: Any) -> None:
     running, secrets = guarded
     client: httpx.Client = running.client
     other = client.post(
-        "/v1/tokens", json={"name": "other", "scopes": ["tune"]}, headers=bearer(secrets[Scope.ADMIN])
+        "/v1/tokens", json={"name": "other", "scopes": ["tune"]}, headers=bearer(secrets[TokenScope.ADMIN])
     ).json()["secret"]
     body = {"ir": new_ir(schedules=1, faults={0: "hang"}), "profile": "h200"}
-    first = client.post("/v1/jobs", json=body, headers=bearer(secrets[Scope.TUNE])).json()
+    first = client.post("/v1/jobs", json=body, headers=bearer(secrets[TokenScope.TUNE])).json()
     second = client.post("/v1/jobs", json=body, headers=bearer(other)).json()
     assert first["id"] == second["id"]
     path = f"/v1/jobs/{first['id']}"
     assert client.post(f"{path}:cancel", headers=bearer(other)).json()["cancel_requested"] is False
-    assert client.post(f"{path}:cancel", headers=bearer(secrets[Scope.TUNE])).json()["cancel_requested"] is True
+    assert client.post(f"{path}:cancel", headers=bearer(secrets[TokenScope.TUNE])).json()["cancel_requested"] is True
     assert client.get(path, params={"wait": 10}, headers=bearer(other)).json()["state"] == "cancelled"
 
 
@@ -176,7 +176,7 @@ def test_work_that_is_there_is_named_though_no_new_job_is_allowed(start: Any) ->
 def test_a_batch_is_cancelled_by_its_owner_or_an_administrator(guarded: Any) -> None:
     running, secrets = guarded
     client: httpx.Client = running.client
-    admin, owner = bearer(secrets[Scope.ADMIN]), bearer(secrets[Scope.TUNE])
+    admin, owner = bearer(secrets[TokenScope.ADMIN]), bearer(secrets[TokenScope.TUNE])
     made = client.post("/v1/tokens", json={"name": "stranger", "scopes": ["tune"]}, headers=admin).json()
     line = json.dumps({"ir": new_ir(schedules=1, faults={0: "hang"}), "profile": "h200"})
     batch = client.post("/v1/batches", content=line, headers=owner).json()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from warpwright.lowering.compile import CompiledKernel
-from warpwright.lowering.measure import Job, yardstick
+from warpwright.lowering.measure import MeasureJob, yardstick
 from warpwright.lowering.testing import toolchain as stand_in
 from warpwright.lowering.testing.device import simulated_kernel
 from warpwright.solver.domain import Outcome, digest_bytes
@@ -30,9 +30,9 @@ def on_disk(folder: Path, name: str, padding: int) -> CompiledKernel:
 def contents(tmp_path: Path) -> Contents:
     reference = on_disk(tmp_path / "built", "reference", 64)
     kernels = [on_disk(tmp_path / "built", name, size) for name, size in (("a", 128), ("b", 256))]
-    jobs = [Job(kernel.binary or "", kernel, reference, floor_ns=5.0) for kernel in kernels]
+    jobs = [MeasureJob(kernel.binary or "", kernel, reference, floor_ns=5.0) for kernel in kernels]
     jobs = [replace(job, candidate=name) for job, name in zip(jobs, "ab", strict=True)]
-    jobs.append(Job("library", yardstick("torch.matmul", reference.arguments), None))
+    jobs.append(MeasureJob("library", yardstick("torch.matmul", reference.arguments), None))
     return Contents(tuple(jobs), origin="job_1", profile="h200", preference=("a",), groups=(("a", "b"),))
 
 
@@ -165,7 +165,7 @@ def test_a_bundle_is_measured_by_the_same_session_and_its_results_come_home(
 ) -> None:
     monkeypatch.setenv("WARPWRIGHT_LEASES", str(tmp_path / "leases"))
     reference = simulated_kernel("reference")
-    jobs = tuple(Job(name, simulated_kernel(name), reference) for name in ("fast", "slow", "wrong"))
+    jobs = tuple(MeasureJob(name, simulated_kernel(name), reference) for name in ("fast", "slow", "wrong"))
     contents = Contents(jobs, origin="job_7")
     digest = pack(tmp_path / "b.tar", contents)
     scripts = {"fast": {"ns": 100}, "slow": {"ns": 900}, "wrong": {"wrong": "value"}}

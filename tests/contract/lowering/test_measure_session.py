@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from warpwright.lowering.measure import Job, OtherSize
+from warpwright.lowering.measure import MeasureJob, OtherSize
 from warpwright.lowering.measure.result import Measured
 from warpwright.lowering.testing.device import simulated_kernel
 from warpwright.solver.domain import Fault, Outcome
@@ -26,12 +26,14 @@ def own_leases(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
     monkeypatch.setenv("WARPWRIGHT_LEASES", str(tmp_path_factory.mktemp("leases")))
 
 
-def job(name: str, *, dtype: str = "bfloat16", floor_ns: float = 0.0, arch: str = "sm_90a") -> Job:
+def job(name: str, *, dtype: str = "bfloat16", floor_ns: float = 0.0, arch: str = "sm_90a") -> MeasureJob:
     kernel = simulated_kernel(name, dtype=dtype, arch=arch)
-    return Job(name, kernel, simulated_kernel("reference", dtype=dtype), floor_ns)
+    return MeasureJob(name, kernel, simulated_kernel("reference", dtype=dtype), floor_ns)
 
 
-def session(kernels: dict[str, dict[str, Any]], *, jobs: list[Job] | None = None, **options: Any) -> MeasureReport:
+def session(
+    kernels: dict[str, dict[str, Any]], *, jobs: list[MeasureJob] | None = None, **options: Any
+) -> MeasureReport:
     keys = {
         key: options.pop(key)
         for key in ("always_final", "preference", "budget_seconds", "cancel", "on_result")
@@ -239,7 +241,7 @@ def test_equal_candidates_tie_and_the_preferred_one_wins() -> None:
 
 
 def test_yardsticks_are_timed_in_the_rounds_and_never_win() -> None:
-    library = Job("cublas", simulated_kernel("cublas"), None)
+    library = MeasureJob("cublas", simulated_kernel("cublas"), None)
     report = session(
         {"cublas": {"ns": 500, "wrong": "value"}, "ours": {"ns": 900}},
         jobs=[library, job("ours")],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from warpwright.lowering.compile.build import Built, build
+from warpwright.lowering.compile.build import BuildResult, build
 from warpwright.lowering.compile.readback import read_back
 from warpwright.lowering.compile.register_cap import Retry, build_with_retry, lower_cap
 from warpwright.lowering.compile.toolchain import CudaToolchain
@@ -31,7 +31,7 @@ class Compiler:
         self.folder = folder
         self.sources: list[str] = []
 
-    def __call__(self, source: str) -> Built:
+    def __call__(self, source: str) -> BuildResult:
         self.sources.append(source)
         return build(source, "sm_90a", self.tools, self.folder / "out")
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from warpwright.lowering.compile.bisheng import find_bisheng
-from warpwright.lowering.compile.build import Built, artifact_damage, build
+from warpwright.lowering.compile.build import BuildResult, artifact_damage, build
 from warpwright.lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda
 from warpwright.lowering.testing import toolchain as stand_in
 from warpwright.solver.domain import Fault, Outcome, digest_bytes
@@ -17,7 +17,9 @@ from warpwright.tuning.children import ChildPool, Limits
 from warpwright.tuning.children.step_outcome import of_reply
 
 
-def run(tmp_path: Path, behaviour: stand_in.Behaviour = "good", *, log: str = "clean", arch: str = "sm_90a") -> Built:
+def run(
+    tmp_path: Path, behaviour: stand_in.Behaviour = "good", *, log: str = "clean", arch: str = "sm_90a"
+) -> BuildResult:
     nvcc = stand_in.write(tmp_path / "bin", behaviour, log=log)
     tools = CudaToolchain(nvcc, (tmp_path / "a" / "b" / "include",), None)
     return build("// source", arch, tools, tmp_path / "out")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from warpwright.lowering.compile import Argument, CompiledKernel
-from warpwright.lowering.measure import Job
+from warpwright.lowering.measure import MeasureJob
 from warpwright.lowering.measure.result import to_document
 from warpwright.lowering.outcome import StepOutcome
 from warpwright.solver.domain import CandidateKind, Outcome, digest_bytes
@@ -68,7 +68,7 @@ def own_leases(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WARPWRIGHT_LEASES", str(tmp_path / "leases"))
 
 
-def measure(*jobs: Job) -> MeasureReport:
+def measure(*jobs: MeasureJob) -> MeasureReport:
     limits = Limits(wall_seconds=60, memory_bytes=4 << 30)
     return measure_all(jobs, {"kind": "host"}, limits=limits, lease_patience_seconds=0)
 
@@ -76,12 +76,12 @@ def measure(*jobs: Job) -> MeasureReport:
 def test_real_objects_are_loaded_checked_and_timed(tmp_path: Path) -> None:
     reference = built(tmp_path, "reference")
     report = measure(
-        Job("right", built(tmp_path, "right"), reference),
-        Job("half", built(tmp_path, "half", END=str(ELEMENTS // 2)), reference),
-        Job("corner", built(tmp_path, "corner", BEGIN="8"), reference),
-        Job("late", built(tmp_path, "late", LATE="90"), reference),
-        Job("refused", built(tmp_path, "refused", INIT="-1"), reference),
-        Job("fails", built(tmp_path, "fails", CODE="7"), reference),
+        MeasureJob("right", built(tmp_path, "right"), reference),
+        MeasureJob("half", built(tmp_path, "half", END=str(ELEMENTS // 2)), reference),
+        MeasureJob("corner", built(tmp_path, "corner", BEGIN="8"), reference),
+        MeasureJob("late", built(tmp_path, "late", LATE="90"), reference),
+        MeasureJob("refused", built(tmp_path, "refused", INIT="-1"), reference),
+        MeasureJob("fails", built(tmp_path, "fails", CODE="7"), reference),
     )
     kinds = {result.candidate: result.outcome.kind for result in report.results}
     assert kinds == {
@@ -103,7 +103,9 @@ def test_real_objects_are_loaded_checked_and_timed(tmp_path: Path) -> None:
 def test_integers_must_be_equal_and_fully_written(tmp_path: Path) -> None:
     reference = built(tmp_path, "reference", "int32", TYPE="int")
     half = built(tmp_path, "half", "int32", TYPE="int", BEGIN=str(ELEMENTS // 2))
-    report = measure(Job("same", built(tmp_path, "same", "int32", TYPE="int"), reference), Job("half", half, reference))
+    report = measure(
+        MeasureJob("same", built(tmp_path, "same", "int32", TYPE="int"), reference), MeasureJob("half", half, reference)
+    )
     assert [result.outcome.kind for result in report.results] == [Outcome.MEASURED, Outcome.WRONG_RESULT]
 
 
@@ -134,9 +136,9 @@ def test_nan_equals_nan_and_the_record_holds_no_number_that_json_lacks(tmp_path:
     """Such references ended as 'Out of range float values are not JSON compliant', as if the build had failed."""
     reference = special(tmp_path, "reference", "NAN")
     report = measure(
-        Job("same", special(tmp_path, "same", "NAN"), reference),
-        Job("number", special(tmp_path, "number", "1.0f"), reference),
-        Job("infinite", special(tmp_path, "infinite", "INFINITY"), reference),
+        MeasureJob("same", special(tmp_path, "same", "NAN"), reference),
+        MeasureJob("number", special(tmp_path, "number", "1.0f"), reference),
+        MeasureJob("infinite", special(tmp_path, "infinite", "INFINITY"), reference),
     )
     assert [result.outcome.kind for result in report.results] == [
         Outcome.MEASURED,
@@ -151,7 +153,7 @@ def test_nan_equals_nan_and_the_record_holds_no_number_that_json_lacks(tmp_path:
 def test_a_binary_that_changed_after_its_build_is_not_loaded(tmp_path: Path) -> None:
     kernel = built(tmp_path, "changed")
     Path(kernel.binary or "").write_bytes(b"\x7fELF" + b"\0" * 200)
-    report = measure(Job("changed", kernel, built(tmp_path, "reference")))
+    report = measure(MeasureJob("changed", kernel, built(tmp_path, "reference")))
     assert report.results[0].outcome.kind is Outcome.INFRASTRUCTURE
     assert report.results[0].outcome.details == ("artifact-damaged",)
 

@@ -18,7 +18,7 @@ from warpwright.solver.domain.verdict import ProvenOptimal
 from warpwright.solver.modulo.encoding import DEFINITIONS, ModuloEncoding
 from warpwright.solver.modulo.schedule_reader import ModuloReading
 from warpwright.solver.profiles import load_profile
-from warpwright.solver.warp.encoding import Encoding, declare
+from warpwright.solver.warp.encoding import WarpEncoding, declare
 from warpwright.solver.warp.families import family
 from warpwright.solver.warp.problem import close_problem
 from warpwright.solver.warp.schedule_reader import Reading
@@ -46,7 +46,7 @@ def _warp() -> Kind:
     assert verdict.schedule.kind == "warp"
 
     def labels(module: ModuleType) -> set[str]:
-        enc: Encoding = declare(problem)
+        enc: WarpEncoding = declare(problem)
         before = len(enc.model.constraints)
         with enc.model.family(module.NAME):
             module.build(enc)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from warpwright.lowering.compile import from_document
-from warpwright.lowering.measure import Job
+from warpwright.lowering.measure import MeasureJob
 from warpwright.lowering.testing import toolchain as stand_in
 from warpwright.solver.domain import Outcome, dump
 from warpwright.solver.profiles import load_profile
@@ -59,6 +59,6 @@ def test_an_object_is_built_where_bisheng_is_and_no_npu_runs_it_here(
     ]
     assert 'extern "C"' in (Path(built.binary).parent / "kernel.asc").read_text()
     monkeypatch.setenv("WARPWRIGHT_LEASES", str(tmp_path / "leases"))
-    report = measure_all([Job("npu", built, built)], {"kind": "npu"}, lease_patience_seconds=0)
+    report = measure_all([MeasureJob("npu", built, built)], {"kind": "npu"}, lease_patience_seconds=0)
     assert report.results[0].outcome.kind is Outcome.NOT_APPLICABLE
     assert "torch_npu" in report.results[0].outcome.message

@@ -19,7 +19,7 @@ from warpwright.service.task_runner_choice import celery_runner
 from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.service.testing.postgresql import TemporaryPostgresql
 from warpwright.service.testing.running import RunningService
-from warpwright.service.tokens.schemas import Scope
+from warpwright.service.tokens.schemas import TokenScope
 from warpwright.service.tokens.service import TokenCheck, create
 from warpwright.solver.domain import digest_bytes
 
@@ -159,7 +159,7 @@ def test_a_writer_that_holds_the_database_for_too_long_is_told_of_in_time(
     monkeypatch.setattr(database_module, "BUSY_MILLISECONDS", 200)
     database = Database(f"sqlite:///{tmp_path / 'held.db'}")
     upgrade(database)
-    secret = database.write(lambda session: create(session, "reader", [Scope.READ])[1])
+    secret = database.write(lambda session: create(session, "reader", [TokenScope.READ])[1])
     other = Database(f"sqlite:///{tmp_path / 'held.db'}")  # as another process would
     begun = time.monotonic()
     busy: list[float] = []
@@ -176,7 +176,7 @@ def test_a_writer_that_holds_the_database_for_too_long_is_told_of_in_time(
             thread.start()
         for thread in threads:
             thread.join()
-        assert TokenCheck(database).check(secret).scopes == {Scope.READ}, "readers go on, their tokens too"
+        assert TokenCheck(database).check(secret).scopes == {TokenScope.READ}, "readers go on, their tokens too"
 
     other.write(hold)
     assert len(busy) == 6

@@ -15,7 +15,7 @@ from warpwright.client import Client
 from warpwright.errors import ServerError
 from warpwright.kernel_file import KernelFile, KernelVariant
 from warpwright.lowering.compile.result import to_document
-from warpwright.lowering.measure.runner import Job
+from warpwright.lowering.measure.runner import MeasureJob
 from warpwright.lowering.testing.device import simulated_kernel
 from warpwright.remote import submission_of
 from warpwright.result import Result
@@ -79,7 +79,7 @@ def test_measure_writes_results_with_a_winner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reference = simulated_kernel("reference")
-    jobs = tuple(Job(name, simulated_kernel(name), reference) for name in ("fast", "slow"))
+    jobs = tuple(MeasureJob(name, simulated_kernel(name), reference) for name in ("fast", "slow"))
     pack(tmp_path / "b.tar", Contents(jobs=jobs, origin="job_1", profile="h200"))
     monkeypatch.setattr("warpwright.cli.bundle._device", lambda text: SCRIPT)
     assert run_measure(tmp_path / "b.tar", tmp_path / "results.json", "simulated", 60.0) is ExitCode.OK
@@ -106,7 +106,7 @@ def results_of(candidates: dict[str, float]) -> dict[str, Any]:
     script = {"kind": "simulated", "kernels": {name: {"ns": ns} for name, ns in candidates.items()}}
     script["kernels"]["reference"] = {"ns": 500_000}  # type: ignore[index]  # a dict of dicts, written in two steps
     reference = simulated_kernel("reference")
-    jobs = tuple(Job(name, replace(simulated_kernel(name), binary_digest=""), reference) for name in candidates)
+    jobs = tuple(MeasureJob(name, replace(simulated_kernel(name), binary_digest=""), reference) for name in candidates)
     report = measure_all(jobs, script, budget_seconds=60.0)
     document: dict[str, Any] = json.loads(write_results(Contents(jobs=jobs, origin="job", profile="h200"), report))
     return document

@@ -16,7 +16,7 @@ from warpwright.service.results.schemas import LookupRequest
 from warpwright.service.settings import Settings
 from warpwright.service.solve.schemas import SolveRequest
 from warpwright.service.testing.running import RunningService
-from warpwright.service.tokens.schemas import Scope, TokenRequest
+from warpwright.service.tokens.schemas import TokenRequest, TokenScope
 from warpwright.solver.domain import HardwareProfile
 from warpwright.solver.profiles import load_profile
 from warpwright.tuning.testing.toolchain import StandInToolchain, stand_in_ir
@@ -43,8 +43,8 @@ def profile() -> HardwareProfile:
 
 
 def test_tokens_batches_and_single_candidates_are_resources_too(client: Client, profile: HardwareProfile) -> None:
-    made = client.create_token(TokenRequest(name="ci", scopes=[Scope.READ]))
-    admin = client.create_token(TokenRequest(name="boss", scopes=[Scope.ADMIN]))
+    made = client.create_token(TokenRequest(name="ci", scopes=[TokenScope.READ]))
+    admin = client.create_token(TokenRequest(name="boss", scopes=[TokenScope.ADMIN]))
     try:
         with Client(client.connection.base_url, token=admin.secret) as boss:
             assert {token.name for token in boss.tokens()} >= {"ci", "boss"}

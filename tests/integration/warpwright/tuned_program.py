@@ -16,7 +16,7 @@ import tilelang
 from tilelang.jit import JITImpl
 
 from warpwright import tuned
-from warpwright.jit import Choice
+from warpwright.jit import KnownChoice
 from warpwright.jit.kernel import TunedKernel
 from warpwright.solver.domain import HardwareProfile, WarpSchedule, loads
 
@@ -29,10 +29,10 @@ SIZES = {"M": 512, "N": 512, "K": 512}
 class Fixed:
     """A source that knows what it is told, or fails."""
 
-    def __init__(self, choice: Choice | None = None, error: Exception | None = None) -> None:
+    def __init__(self, choice: KnownChoice | None = None, error: Exception | None = None) -> None:
         self.choice, self.error, self.improved = choice, error, 0
 
-    def find(self, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
+    def find(self, variants: Sequence[str], profile: HardwareProfile) -> KnownChoice | None:
         if self.error is not None:
             raise self.error
         return self.choice
@@ -65,11 +65,11 @@ def marked(source: Fixed, **options: Any) -> Any:
 
 def outputs(schedule: WarpSchedule) -> dict[str, Any]:
     """TileLang's own arguments and ways to a kernel, with and without a schedule."""
-    known = Fixed(Choice("scheduled", schedule, "test"))
+    known = Fixed(KnownChoice("scheduled", schedule, "test"))
     plain = tilelang.jit(out_idx=[-1], debug_root_path=str(Path.cwd() / "debug"))(gemm)
     kernel = tuned(plain, profile="h200", source=known, pass_configs={"tl.enable_fast_math": True})
     (listed,) = kernel.par_compile([SIZES])
-    family = tuned(gemm, profile="h200", source=Fixed(Choice("default", None, "test", variant=1)), variants=FAMILY)
+    family = tuned(gemm, profile="h200", source=Fixed(KnownChoice("default", None, "test", variant=1)), variants=FAMILY)
     return {
         "out_idx": kernel(**SIZES).out_idx,
         "listed": listed.get_kernel_source(),
@@ -80,9 +80,9 @@ def outputs(schedule: WarpSchedule) -> dict[str, Any]:
             family(**SIZES),
             family(**SIZES, BM=192),
             tuned(gemm, profile="h200", source=Fixed(), variants=FAMILY)(**SIZES),
-            tuned(AUTOTUNED, profile="h200", source=Fixed(Choice("default", None, "test", variant=1)))(512),
+            tuned(AUTOTUNED, profile="h200", source=Fixed(KnownChoice("default", None, "test", variant=1)))(512),
         ],
-        "illegal": marked(Fixed(Choice("scheduled", deep(schedule), "test"))),
+        "illegal": marked(Fixed(KnownChoice("scheduled", deep(schedule), "test"))),
     }
 
 
@@ -100,15 +100,15 @@ def main(schedule_path: str) -> None:
     answer = {
         "unknown": marked(Fixed()),
         "away": marked(Fixed(error=ConnectionError("server away"))),
-        "baseline": marked(Fixed(Choice("default", None, "test"))),
-        "wrong": marked(Fixed(Choice("scheduled", wrong, "test"))),
+        "baseline": marked(Fixed(KnownChoice("default", None, "test"))),
+        "wrong": marked(Fixed(KnownChoice("scheduled", wrong, "test"))),
         "background": marked(asleep, tune="background"),
     }
     deadline = time.monotonic() + 240.0
     while not asleep.improved and time.monotonic() < deadline:
         time.sleep(0.01)
     flushed = tuned(profile="h200", source=asleep, build_options=["flush_denormals"])(gemm)
-    built = tuned(profile="h200", source=Fixed(Choice("scheduled", schedule, "test")))(gemm)(**SIZES)
+    built = tuned(profile="h200", source=Fixed(KnownChoice("scheduled", schedule, "test")))(gemm)(**SIZES)
     answer |= {
         "improved": asleep.improved,
         "source": built.get_kernel_source(),

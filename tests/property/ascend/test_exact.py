@@ -13,13 +13,13 @@ from tests.property.ascend.enumeration import best_at, best_straight, random_loo
 from tests.property.solver.disagreement import Disagreement, disagree
 from tests.unit.ascend.families.boundaries import ring
 from warpwright.solver.ascend import modelled
-from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.families import FAMILIES, build_network, check_answer
-from warpwright.solver.ascend.optimise import Limits, optimise_loop, optimise_straight
+from warpwright.solver.ascend.optimise import NodeLimits, optimise_loop, optimise_straight
 from warpwright.solver.ascend.problem import LoopProblem, problem_from_call
 from warpwright.solver.ascend.solve import UnverifiedAnswer, solve_problem
 
-COMPLETE = Limits(interval=10**6, bytes=10**6, length=10**6)
+COMPLETE = NodeLimits(interval=10**6, bytes=10**6, length=10**6)
 
 
 def _compare(seed: int) -> None:
@@ -32,7 +32,7 @@ def _compare(seed: int) -> None:
     if optimum.plan is None:
         assert all(best_at(problem, ii) is None for ii in range(max(1, *problem.iis), interval + 1)), seed
         return
-    answer = Answer(interval, optimum.plan.starts, optimum.plan.versions)
+    answer = SchedulerAnswer(interval, optimum.plan.starts, optimum.plan.versions)
     assert check_answer(problem, answer) == []
     for smaller in range(max(1, *problem.iis), interval):
         assert best_at(problem, smaller) is None, (seed, smaller)

@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 from tests.property.solver.disagreement import Disagreement, disagree
 from tests.unit.modulo.tiny import least_interval, schedules, two_groups
 from warpwright.solver.engines import Budget
-from warpwright.solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, Wait, solve, verify
+from warpwright.solver.modulo import (
+    Group,
+    ModuloEdge,
+    ModuloMemory,
+    ModuloOp,
+    ModuloProblem,
+    ModuloUnit,
+    ModuloWait,
+    Use,
+    solve,
+    verify,
+)
 from warpwright.solver.modulo.bounds import lower_bounds
 from warpwright.solver.modulo.document import parse_problem, problem_document
 from warpwright.solver.modulo.families import FAMILIES
@@ -28,22 +39,22 @@ def problems(draw: st.DrawFn, *, most_ops: int = 3) -> ModuloProblem:
     """Two or three operations of a few cycles, one or two units, perhaps a memory, perhaps one or two groups."""
     count = draw(st.integers(2, most_ops))
     names = "abc"[:count]
-    units = (Unit("u", 1), Unit("w", draw(st.integers(1, 2))))
+    units = (ModuloUnit("u", 1), ModuloUnit("w", draw(st.integers(1, 2))))
     groups = tuple(Group(f"g{i}", 4, draw(st.integers(2, 4))) for i in range(draw(st.integers(0, 4 - count))))
-    memories = (Memory("m", draw(st.integers(2, 3))),)
+    memories = (ModuloMemory("m", draw(st.integers(2, 3))),)
     ops = []
     for name in names:
         cycles = draw(st.integers(1, 2))
         use = Use(draw(st.sampled_from("uw")), cycles, draw(st.integers(0, 1)))
         held = (("m", draw(st.integers(0, 2))),)
         registers = draw(st.integers(0, 2)) if groups else 0
-        ops.append(Op(name, cycles, (use,), 4, registers, held, draw(st.integers(0, 1))))
+        ops.append(ModuloOp(name, cycles, (use,), 4, registers, held, draw(st.integers(0, 1))))
     edges = []
     for index in range(draw(st.integers(1, 4 - count + 1))):
         source, target = draw(st.sampled_from(names)), draw(st.sampled_from(names))
         distance = draw(st.integers(0, 1)) if source < target else 1
         latency, hold = draw(st.integers(0, 2)), draw(st.integers(0, 1))
-        edges.append(Edge(source, target, latency, distance, draw(st.sampled_from(Wait)), index != 2, hold))
+        edges.append(ModuloEdge(source, target, latency, distance, draw(st.sampled_from(ModuloWait)), index != 2, hold))
     return ModuloProblem("random", units, tuple(ops), tuple(edges), memories, groups, max_stages=2)
 
 
@@ -101,7 +112,7 @@ def test_relaxing_a_limit_never_makes_the_interval_longer(problem: ModuloProblem
         replace(problem, memories=tuple(replace(m, capacity=m.capacity + 1) for m in problem.memories)),
         replace(problem, groups=tuple(replace(g, registers=g.registers + 2) for g in problem.groups)),
         replace(problem, edges=problem.edges[1:]),
-        replace(problem, edges=tuple(replace(e, wait=Wait.NEVER) for e in problem.edges)),
+        replace(problem, edges=tuple(replace(e, wait=ModuloWait.NEVER) for e in problem.edges)),
     ][which]
     after = solve(relaxed).schedule
     assert after is not None

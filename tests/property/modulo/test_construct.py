@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from tests.property.modulo.test_agreement import MOST, problems
 from tests.unit.modulo.tiny import least_interval
 from warpwright.solver.modulo import (
-    Edge,
     Group,
-    Memory,
+    ModuloEdge,
+    ModuloMemory,
+    ModuloOp,
     ModuloProblem,
     ModuloSchedule,
-    Op,
-    Unit,
+    ModuloUnit,
+    ModuloWait,
     Use,
-    Wait,
     solve,
     verify,
 )
@@ -37,7 +37,7 @@ def loops(draw: st.DrawFn) -> ModuloProblem:
     """Three to fourteen operations with every feature of the form: shared units, offsets, groups, pins, all waits."""
     rng = Random(draw(st.integers(0, 2**32)))
     count = rng.randint(3, 14)
-    units = tuple(Unit(name, rng.randint(1, 3)) for name in "uvw")
+    units = tuple(ModuloUnit(name, rng.randint(1, 3)) for name in "uvw")
     groups = tuple(Group(f"g{i}", rng.choice((4, 8)), rng.randint(8, 24)) for i in range(rng.randint(0, 3)))
     streams = (Group("s", 1, 16, variable_latency=True),) if groups else ()
     ops = []
@@ -50,14 +50,18 @@ def loops(draw: st.DrawFn) -> ModuloProblem:
         pin = (rng.choice(groups).name,) if groups and not stream and rng.random() < 0.2 else ()
         held = (("m", rng.randint(0, 3)), ("n", rng.randint(0, 2)))
         registers = rng.randint(0, 6) if groups else 0
-        ops.append(Op(f"o{index}", rng.randint(0, 9), tuple(uses), 1, registers, held, rng.randint(0, 5), stream, pin))
+        ops.append(
+            ModuloOp(f"o{index}", rng.randint(0, 9), tuple(uses), 1, registers, held, rng.randint(0, 5), stream, pin)
+        )
     edges = []
     for _ in range(rng.randint(1, 2 * count)):
         source, target = rng.randrange(count), rng.randrange(count)
         distance = rng.randint(0, 2) if source < target else rng.randint(1, 2)
-        wait, hold = rng.choice(tuple(Wait)), rng.choice((0, 0, 4))
-        edges.append(Edge(f"o{source}", f"o{target}", rng.randint(0, 9), distance, wait, rng.random() < 0.8, hold))
-    memories = (Memory("m", rng.randint(4, 20)), Memory("n", rng.randint(3, 12)))
+        wait, hold = rng.choice(tuple(ModuloWait)), rng.choice((0, 0, 4))
+        edges.append(
+            ModuloEdge(f"o{source}", f"o{target}", rng.randint(0, 9), distance, wait, rng.random() < 0.8, hold)
+        )
+    memories = (ModuloMemory("m", rng.randint(4, 20)), ModuloMemory("n", rng.randint(3, 12)))
     return ModuloProblem("loop", units, tuple(ops), tuple(edges), memories, (*groups, *streams), rng.randint(1, 4))
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from warpwright.lowering.measure.protocol import GPU_1, GPU_1_RESTED
-from warpwright.lowering.measure.runner import Job, measure, rounds
+from warpwright.lowering.measure.runner import MeasureJob, measure, rounds
 from warpwright.lowering.testing.device import SimulatedDevice, simulated_kernel
 
-JOBS = [Job(name, simulated_kernel(name), simulated_kernel("reference")) for name in ("a", "b", "c")]
+JOBS = [MeasureJob(name, simulated_kernel(name), simulated_kernel("reference")) for name in ("a", "b", "c")]
 DEVICE = {"kernels": {name: {"ns": 3_000_000} for name in ("a", "b", "c", "reference")}}
 
 

@@ -5,11 +5,11 @@ from itertools import pairwise
 from typing import Any
 
 from warpwright.lowering.measure.protocol import GPU_1
-from warpwright.lowering.measure.runner import Job, rounds
+from warpwright.lowering.measure.runner import MeasureJob, rounds
 from warpwright.lowering.testing.device import SimulatedDevice, simulated_kernel
 
 NAMES = ("light", "a", "b", "c", "d", "e")
-JOBS = [Job(name, simulated_kernel(name), simulated_kernel("reference")) for name in NAMES]
+JOBS = [MeasureJob(name, simulated_kernel(name), simulated_kernel("reference")) for name in NAMES]
 DEVICE = {"kernels": {name: {"ns": 3_000_000} for name in (*NAMES, "reference")}}
 
 

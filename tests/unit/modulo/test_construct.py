@@ -6,15 +6,15 @@ import pytest
 
 from benchmarks.graphs import attention_cases, scaling_case
 from tests.unit.modulo.tiny import chain, two_groups
-from warpwright.solver.modulo import Edge, ModuloProblem, Op, Unit, Use, verify
+from warpwright.solver.modulo import ModuloEdge, ModuloOp, ModuloProblem, ModuloUnit, Use, verify
 from warpwright.solver.modulo.bounds import lower_bounds
 from warpwright.solver.modulo.construct import construct
 from warpwright.solver.modulo.construct.shape import Shape, longest_paths, meets_itself
-from warpwright.solver.modulo.construct.spans import Lane, covers, fits, peak
+from warpwright.solver.modulo.construct.spans import UnitCalendar, covers, fits, peak
 
 
 def test_a_clash_says_how_far_to_move_either_way() -> None:
-    lane = Lane(10, [4, 3])
+    lane = UnitCalendar(10, [4, 3])
     lane.add(8, 4, 0)  # wraps: phases 8, 9, 0, 1
     assert lane.clash(2, 3) is None
     assert lane.clash(1, 3) == (1, 6)
@@ -24,7 +24,7 @@ def test_a_clash_says_how_far_to_move_either_way() -> None:
 
 
 def test_a_gap_of_a_full_unit_must_be_fillable_by_what_is_still_to_come() -> None:
-    lane = Lane(12, [4, 4, 4])
+    lane = UnitCalendar(12, [4, 4, 4])
     lane.add(0, 4, 0)
     assert lane.waste(4, 4) is None
     assert lane.waste(8, 4) is None
@@ -32,13 +32,13 @@ def test_a_gap_of_a_full_unit_must_be_fillable_by_what_is_still_to_come() -> Non
 
 
 def test_a_unit_with_room_does_not_judge_gaps() -> None:
-    lane = Lane(20, [4, 4])
+    lane = UnitCalendar(20, [4, 4])
     lane.add(0, 4, 0)
     assert lane.waste(5, 4) is None
 
 
 def test_lengths_that_differ_may_fill_a_gap_together() -> None:
-    lane = Lane(20, [5, 7, 3, 5])
+    lane = UnitCalendar(20, [5, 7, 3, 5])
     lane.add(0, 5, 0)
     assert lane.waste(15, 5) is None  # 10 before it: 7 + 3
     assert lane.waste(11, 5) is not None  # 6 before it: nothing adds up to that
@@ -72,8 +72,8 @@ def test_longest_paths_pass_through_others_and_pay_for_iterations() -> None:
     problem = ModuloProblem(
         "paths",
         (),
-        tuple(Op(name, 1) for name in "abc"),
-        (Edge("a", "b", 5), Edge("b", "c", 4), Edge("c", "a", 2, 2), Edge("a", "c", 3)),
+        tuple(ModuloOp(name, 1) for name in "abc"),
+        (ModuloEdge("a", "b", 5), ModuloEdge("b", "c", 4), ModuloEdge("c", "a", 2, 2), ModuloEdge("a", "c", 3)),
     )
     rows = longest_paths(Shape.of(problem), 6)
     assert rows[0][2] == 9
@@ -82,8 +82,8 @@ def test_longest_paths_pass_through_others_and_pay_for_iterations() -> None:
 
 
 def test_an_operation_that_overflows_a_unit_alone_is_seen_before_the_search() -> None:
-    op = Op("a", 3, (Use("u", 3, 0, 2), Use("u", 3, 4, 2)))
-    problem = ModuloProblem("self", (Unit("u", 3),), (op,), ())
+    op = ModuloOp("a", 3, (Use("u", 3, 0, 2), Use("u", 3, 4, 2)))
+    problem = ModuloProblem("self", (ModuloUnit("u", 3),), (op,), ())
     assert meets_itself(Shape.of(problem), 5)
     assert not meets_itself(Shape.of(problem), 8)
     assert construct(problem, 5, limit=10) == (None, 1)
@@ -91,8 +91,8 @@ def test_an_operation_that_overflows_a_unit_alone_is_seen_before_the_search() ->
 
 def test_two_uses_of_one_operation_count_together() -> None:
     # each use of b alone fits beside a, both together do not
-    ops = (Op("a", 2, (Use("u", 6, 0, 1),)), Op("b", 2, (Use("u", 2, 0, 1), Use("u", 2, 0, 1))))
-    problem = ModuloProblem("together", (Unit("u", 2),), ops, (), max_stages=1)
+    ops = (ModuloOp("a", 2, (Use("u", 6, 0, 1),)), ModuloOp("b", 2, (Use("u", 2, 0, 1), Use("u", 2, 0, 1))))
+    problem = ModuloProblem("together", (ModuloUnit("u", 2),), ops, (), max_stages=1)
     schedule, _ = construct(problem, 8, limit=20)
     assert schedule is not None
     assert verify(problem, schedule) == ()

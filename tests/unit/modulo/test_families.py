@@ -5,7 +5,17 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.modulo.tiny import chain, two_groups
-from warpwright.solver.modulo import Edge, Group, ModuloProblem, ModuloSchedule, Op, Unit, Use, Wait, verify
+from warpwright.solver.modulo import (
+    Group,
+    ModuloEdge,
+    ModuloOp,
+    ModuloProblem,
+    ModuloSchedule,
+    ModuloUnit,
+    ModuloWait,
+    Use,
+    verify,
+)
 from warpwright.solver.modulo.families import FAMILIES
 from warpwright.solver.modulo.replay import replay
 from warpwright.solver.modulo.schedule_reader import ModuloReading
@@ -81,9 +91,9 @@ def test_an_operation_runs_on_a_group_of_its_kind_and_size(group: str | None) ->
 def test_variable_latency_needs_a_group_of_its_own_and_only_there() -> None:
     problem = ModuloProblem(
         "streams",
-        (Unit("copy", 1),),
-        (Op("load", 1, (Use("copy", 1),), variable_latency=True), Op("work", 1, (Use("copy", 1),))),
-        (Edge("load", "work", 0, wait=Wait.NEVER),),
+        (ModuloUnit("copy", 1),),
+        (ModuloOp("load", 1, (Use("copy", 1),), variable_latency=True), ModuloOp("work", 1, (Use("copy", 1),))),
+        (ModuloEdge("load", "work", 0, wait=ModuloWait.NEVER),),
         groups=(Group("work", 4, 8), Group("load", 1, 8, variable_latency=True)),
     )
     legal = ModuloSchedule(2, {"load": 0, "work": 1}, {"load": "load", "work": "work"})
@@ -93,8 +103,8 @@ def test_variable_latency_needs_a_group_of_its_own_and_only_there() -> None:
 
 
 def test_a_unit_with_two_instances_takes_two_at_once_and_not_three() -> None:
-    ops = tuple(Op(name, 2, (Use("port", 2),)) for name in "abc")
-    problem = ModuloProblem("ports", (Unit("port", 2),), ops, (), max_stages=1)
+    ops = tuple(ModuloOp(name, 2, (Use("port", 2),)) for name in "abc")
+    problem = ModuloProblem("ports", (ModuloUnit("port", 2),), ops, (), max_stages=1)
     assert verify(problem, ModuloSchedule(4, {"a": 0, "b": 0, "c": 2}, {})) == ()
     full = ModuloSchedule(4, {"a": 0, "b": 0, "c": 1}, {})
     assert families_of(problem, full) == ({"units"}, {"units"})

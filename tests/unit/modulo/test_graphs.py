@@ -5,7 +5,7 @@ import pytest
 from benchmarks.graphs import SIZES, attention_cases, scaling_case, shape_cases
 from benchmarks.solve import measure
 from warpwright.solver.engines import Budget
-from warpwright.solver.modulo import Wait, solve
+from warpwright.solver.modulo import ModuloWait, solve
 from warpwright.solver.modulo.bounds import impossible
 from warpwright.solver.modulo.run import encode
 from warpwright.solver.modulo.size import joint_size
@@ -21,7 +21,7 @@ def test_every_published_constraint_class_is_in_every_graph(name: str) -> None:
     problem = attention_cases()[name]()
     assert not impossible(problem)
     assert any(edge.distance for edge in problem.edges)
-    assert {edge.wait for edge in problem.edges} == {Wait.NEVER, Wait.ACROSS, Wait.ALWAYS}
+    assert {edge.wait for edge in problem.edges} == {ModuloWait.NEVER, ModuloWait.ACROSS, ModuloWait.ALWAYS}
     assert any(op.registers for op in problem.ops)
     assert any(op.memory for op in problem.ops)
     assert any(op.spill_cycles for op in problem.ops)

@@ -9,9 +9,19 @@ from benchmarks.graphs import scaling_case
 from tests.unit.modulo.tiny import chain, least_interval, two_groups
 from warpwright.solver.engines import Budget, EngineResult, EngineStatus
 from warpwright.solver.engines.model import Model
-from warpwright.solver.modulo import Edge, Group, Memory, ModuloProblem, Op, Unit, Use, least, solve
+from warpwright.solver.modulo import (
+    Group,
+    ModuloEdge,
+    ModuloMemory,
+    ModuloOp,
+    ModuloProblem,
+    ModuloUnit,
+    Use,
+    least,
+    solve,
+)
 from warpwright.solver.modulo.bounds import impossible, lower_bounds
-from warpwright.solver.modulo.run import Run
+from warpwright.solver.modulo.run import SearchRun
 
 
 def test_the_bound_is_named_and_an_answer_that_meets_it_needs_no_exclusion() -> None:
@@ -50,7 +60,7 @@ def test_a_refuted_guess_excludes_no_interval_even_when_the_budget_ends_there(mo
     pinned = replace(problem, ops=tuple(replace(op, groups=("left",)) for op in problem.ops))
     monkeypatch.setattr(least, "guesses", lambda *_: iter([pinned]))
     bound = lower_bounds(problem)[0]
-    run = Run(_Refuting(), Budget(work_limit=50))
+    run = SearchRun(_Refuting(), Budget(work_limit=50))
     found = least.least_interval(run, problem, bound, 30, constructive=False)
     assert found.bound == bound
     assert found.reason
@@ -74,9 +84,9 @@ def test_a_bound_from_memory_beats_the_bound_from_units() -> None:
 def test_the_recurrence_bound_is_the_largest_ratio_of_latency_to_distance() -> None:
     problem = ModuloProblem(
         "ring",
-        (Unit("u", 4),),
-        (Op("a", 1), Op("b", 1), Op("c", 1)),
-        (Edge("a", "b", 5), Edge("b", "a", 4, 2), Edge("c", "c", 4, 1), Edge("b", "c", 1)),
+        (ModuloUnit("u", 4),),
+        (ModuloOp("a", 1), ModuloOp("b", 1), ModuloOp("c", 1)),
+        (ModuloEdge("a", "b", 5), ModuloEdge("b", "a", 4, 2), ModuloEdge("c", "c", 4, 1), ModuloEdge("b", "c", 1)),
     )
     first = lower_bounds(problem)[0]
     assert first.cycles == 5
@@ -113,7 +123,7 @@ WARP = (Group("g", 1, 8),)
 IMPOSSIBLE: list[tuple[Change, str]] = [
     (lambda p: first(p, uses=(Use("copy", 2, amount=2),)), "units"),
     (lambda p: first(p, memory=(("shared", 9),)), "memory"),
-    (lambda p: replace(p, edges=(*p.edges, Edge("store", "load", 1))), "dependence"),
+    (lambda p: replace(p, edges=(*p.edges, ModuloEdge("store", "load", 1))), "dependence"),
     (lambda p: first(replace(p, groups=WARP), warps=4), "placement"),
     (lambda p: first(replace(p, groups=WARP), registers=9), "registers"),
     (lambda p: first(replace(p, groups=WARP), variable_latency=True), "placement"),
@@ -134,10 +144,10 @@ def test_an_infeasible_search_names_the_families_that_clash() -> None:
     # two results of one byte that are both alive at every issue of the third, in a memory of two bytes
     problem = ModuloProblem(
         "crowd",
-        (Unit("u", 1),),
-        tuple(Op(name, 1, (Use("u", 1),), memory=(("m", 1),)) for name in "abc"),
-        (Edge("a", "b", 1), Edge("a", "c", 1, hold=1), Edge("b", "c", 1, hold=1)),
-        (Memory("m", 2),),
+        (ModuloUnit("u", 1),),
+        tuple(ModuloOp(name, 1, (Use("u", 1),), memory=(("m", 1),)) for name in "abc"),
+        (ModuloEdge("a", "b", 1), ModuloEdge("a", "c", 1, hold=1), ModuloEdge("b", "c", 1, hold=1)),
+        (ModuloMemory("m", 2),),
         max_stages=2,
     )
     assert least_interval(problem) is None

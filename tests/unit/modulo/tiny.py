@@ -3,7 +3,17 @@
 from collections.abc import Iterator
 from itertools import product
 
-from warpwright.solver.modulo import Edge, Group, Memory, ModuloProblem, ModuloSchedule, Op, Unit, Use, Wait
+from warpwright.solver.modulo import (
+    Group,
+    ModuloEdge,
+    ModuloMemory,
+    ModuloOp,
+    ModuloProblem,
+    ModuloSchedule,
+    ModuloUnit,
+    ModuloWait,
+    Use,
+)
 from warpwright.solver.modulo.replay import replay
 from warpwright.solver.modulo.solve import longest_interval
 
@@ -50,14 +60,14 @@ def chain(*, capacity: int = 2, stages: int = 3) -> ModuloProblem:
     """Load, multiply, store: one unit each, a buffer between load and multiply."""
     return ModuloProblem(
         "chain",
-        (Unit("copy", 1), Unit("core", 1)),
+        (ModuloUnit("copy", 1), ModuloUnit("core", 1)),
         (
-            Op("load", 2, (Use("copy", 2),), memory=(("shared", 1),)),
-            Op("multiply", 3, (Use("core", 3),)),
-            Op("store", 1, (Use("copy", 1),)),
+            ModuloOp("load", 2, (Use("copy", 2),), memory=(("shared", 1),)),
+            ModuloOp("multiply", 3, (Use("core", 3),)),
+            ModuloOp("store", 1, (Use("copy", 1),)),
         ),
-        (Edge("load", "multiply", 4, hold=3), Edge("multiply", "store", 3)),
-        (Memory("shared", capacity),),
+        (ModuloEdge("load", "multiply", 4, hold=3), ModuloEdge("multiply", "store", 3)),
+        (ModuloMemory("shared", capacity),),
         max_stages=stages,
     )
 
@@ -66,16 +76,16 @@ def two_groups(*, registers: int = 8, spill: int = 2) -> ModuloProblem:
     """An asynchronous product that must be drained, and element-wise work that may go to another group."""
     return ModuloProblem(
         "two-groups",
-        (Unit("core", 1), Unit("alu", 1)),
+        (ModuloUnit("core", 1), ModuloUnit("alu", 1)),
         (
-            Op("product", 3, (Use("core", 3),), 4, 4, spill_cycles=spill),
-            Op("softmax", 3, (Use("alu", 3),), 4, 4, spill_cycles=spill),
-            Op("output", 3, (Use("core", 3),), 4, 4),
+            ModuloOp("product", 3, (Use("core", 3),), 4, 4, spill_cycles=spill),
+            ModuloOp("softmax", 3, (Use("alu", 3),), 4, 4, spill_cycles=spill),
+            ModuloOp("output", 3, (Use("core", 3),), 4, 4),
         ),
         (
-            Edge("product", "softmax", 3, wait=Wait.ALWAYS),
-            Edge("softmax", "output", 3),
-            Edge("output", "output", 3, 1),
+            ModuloEdge("product", "softmax", 3, wait=ModuloWait.ALWAYS),
+            ModuloEdge("softmax", "output", 3),
+            ModuloEdge("output", "output", 3, 1),
         ),
         (),
         (Group("left", 4, registers), Group("right", 4, registers)),

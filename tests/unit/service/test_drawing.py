@@ -7,12 +7,12 @@ import pytest
 from benchmarks.kernels.graphs import gemm_graph
 from benchmarks.ranking import schedule_of
 from warpwright.service.drawing import (
-    Block,
-    Lane,
     MemoryMap,
-    Phase,
-    Span,
+    ResourcePart,
     Timeline,
+    TimelineLane,
+    TimelinePhase,
+    TimelineSpan,
     block_timeline,
     draw_schedule,
     loop_timeline,
@@ -122,8 +122,8 @@ def test_an_ascend_loop_has_its_pipes_its_phases_and_what_they_wait_for() -> Non
         "three stages and three steady iterations"
     )
     assert [span.start_cycle for span in products][:2] == [210, 310]
-    assert timeline.phases[0] == Phase("prologue", 0, 200)
-    assert timeline.phases[1] == Phase("steady state", 200, 600)
+    assert timeline.phases[0] == TimelinePhase("prologue", 0, 200)
+    assert timeline.phases[1] == TimelinePhase("steady state", 200, 600)
     waits = lanes["load"]
     assert waits.group == "Stalls by cause"
     assert (waits.spans[0].start_cycle, waits.spans[0].end_cycle) == (0, 210)
@@ -146,7 +146,7 @@ def test_a_straight_list_has_no_phases() -> None:
 
 
 def test_two_drawings_have_one_scale_when_asked() -> None:
-    short = Timeline((Lane("a", (Span(0, 100, "x"),)),))
+    short = Timeline((TimelineLane("a", (TimelineSpan(0, 100, "x"),)),))
     assert 'data-end="400"' in timeline_svg(short, until=400)
     width = re.search(
         r'<g class="span other"[^>]*><title>[^<]*</title><rect [^>]*width="([0-9.]+)"', timeline_svg(short, until=400)
@@ -156,7 +156,9 @@ def test_two_drawings_have_one_scale_when_asked() -> None:
 
 
 def test_overlapping_spans_of_a_lane_share_its_height() -> None:
-    lane = Lane("tensor core", (Span(0, 100, "a"), Span(50, 150, "b"), Span(100, 200, "c")))
+    lane = TimelineLane(
+        "tensor core", (TimelineSpan(0, 100, "a"), TimelineSpan(50, 150, "b"), TimelineSpan(100, 200, "c"))
+    )
     tops = re.findall(
         r'<g class="span other"[^>]*><title>[^<]*</title><rect x="[^"]*" y="([^"]*)"', timeline_svg(Timeline((lane,)))
     )
@@ -166,11 +168,11 @@ def test_overlapping_spans_of_a_lane_share_its_height() -> None:
 
 def test_nothing_to_draw_gives_no_drawing() -> None:
     assert timeline_svg(Timeline(())) == ""
-    assert timeline_svg(Timeline((Lane("idle", ()),))) == ""
+    assert timeline_svg(Timeline((TimelineLane("idle", ()),))) == ""
 
 
 def test_a_map_that_does_not_fit_shows_it() -> None:
-    full = MemoryMap("Shared memory", "bytes", 100, (Block("a", 80), Block("b", 40)))
+    full = MemoryMap("Shared memory", "bytes", 100, (ResourcePart("a", 80), ResourcePart("b", 40)))
     assert full.slack == -20
     assert "120 of 100 bytes" in memory_html(full)
     assert ">free<" not in memory_html(full)
@@ -178,16 +180,22 @@ def test_a_map_that_does_not_fit_shows_it() -> None:
 
 def test_parts_of_a_map_are_as_wide_as_they_are_large() -> None:
     drawing = memory_html(
-        MemoryMap("Shared memory", "bytes", 1000, (Block("As", 600, "buffer"), Block("barriers", 48, "barrier")))
+        MemoryMap(
+            "Shared memory", "bytes", 1000, (ResourcePart("As", 600, "buffer"), ResourcePart("barriers", 48, "barrier"))
+        )
     )
     assert re.findall(r"flex-grow: (\d+)", drawing) == ["600", "48", "352"]
 
 
 def test_hostile_names_stay_text() -> None:
     timeline = Timeline(
-        (Lane(HOSTILE, (Span(0, 1000, HOSTILE, HOSTILE, HOSTILE),), HOSTILE),), (Phase(HOSTILE, 0, 500),), HOSTILE
+        (TimelineLane(HOSTILE, (TimelineSpan(0, 1000, HOSTILE, HOSTILE, HOSTILE),), HOSTILE),),
+        (TimelinePhase(HOSTILE, 0, 500),),
+        HOSTILE,
     )
-    drawing = timeline_svg(timeline) + memory_html(MemoryMap(HOSTILE, HOSTILE, 100, (Block(HOSTILE, 90, HOSTILE),)))
+    drawing = timeline_svg(timeline) + memory_html(
+        MemoryMap(HOSTILE, HOSTILE, 100, (ResourcePart(HOSTILE, 90, HOSTILE),))
+    )
     assert "<script>" not in drawing
     assert "<img" not in drawing
     assert drawing.count("&lt;script&gt;") > 6
@@ -202,7 +210,9 @@ def test_a_schedule_is_drawn_with_facts_and_maps() -> None:
 
 
 def test_spans_that_follow_each_other_are_one_row_high_however_short() -> None:
-    lane = Lane("consumer", (Span(0, 10, "a"), Span(10, 10, "arrive"), Span(10, 30, "b")))
+    lane = TimelineLane(
+        "consumer", (TimelineSpan(0, 10, "a"), TimelineSpan(10, 10, "arrive"), TimelineSpan(10, 30, "b"))
+    )
     assert (
         len(
             set(

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from warpwright.tuning.measure.devices import Device
+from warpwright.tuning.measure.devices import FoundDevice
 from warpwright.tuning.workers.heartbeat import Heartbeat
 
-DEVICE = Device({"kind": "simulated", "name": "simulated H200"}, {"name": "simulated H200", "arch": "sm_90"})
+DEVICE = FoundDevice({"kind": "simulated", "name": "simulated H200"}, {"name": "simulated H200", "arch": "sm_90"})
 QUEUES = ("solve", "measure.h200")
 
 
@@ -43,7 +43,7 @@ class FakeApp:
         self.control = FakeControl()
 
 
-def heartbeat(ledger: FakeLedger, device: Device = DEVICE) -> tuple[Heartbeat, FakeControl]:
+def heartbeat(ledger: FakeLedger, device: FoundDevice = DEVICE) -> tuple[Heartbeat, FakeControl]:
     app: Any = FakeApp()
     fake: Any = ledger
     made = Heartbeat(app, fake, QUEUES, {"measure.h200": device}, {})
@@ -60,7 +60,7 @@ def test_a_worker_offers_what_it_takes() -> None:
 
 def test_an_ill_device_takes_no_sessions_until_its_canary_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = FakeLedger()
-    ill = Device({**DEVICE.options, "canary": "wrong"}, DEVICE.facts)
+    ill = FoundDevice({**DEVICE.options, "canary": "wrong"}, DEVICE.facts)
     beats, control = heartbeat(ledger, ill)
     ledger.healthy = False
     beats.beat()

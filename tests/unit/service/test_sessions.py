@@ -17,7 +17,7 @@ from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.solver.domain import Candidate, CandidateKind, Outcome
 from warpwright.solver.profiles import builtin_profile
 from warpwright.tuning.children import Limits, Returned
-from warpwright.tuning.measure.devices import Device, told_outcomes
+from warpwright.tuning.measure.devices import FoundDevice, told_outcomes
 from warpwright.tuning.measure.session import MeasureReport
 from warpwright.tuning.measure.worker_session import measure_session
 from warpwright.tuning.orchestrate import tune
@@ -107,7 +107,7 @@ def test_a_session_on_a_worker_checks_the_other_sizes_too(tmp_path: Path) -> Non
     runner: Any = Here(tmp_path)
     devices = FarmDevices(runner, [])
     device = devices.for_profile(builtin_profile("h200"))
-    assert isinstance(device, Device)
+    assert isinstance(device, FoundDevice)
 
     def candidate(name: str, kind: CandidateKind, script: bytes, *sizes: BuiltSize) -> Contestant:
         plain = built(name, script)

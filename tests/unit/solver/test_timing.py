@@ -10,14 +10,21 @@ from warpwright.solver.warp.bounds import lower_bounds
 from warpwright.solver.warp.fallback_schedules import simple_schedule
 from warpwright.solver.warp.problem import close_problem
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.timing import Edge, find_cycle, iteration_limit, least_interval, longest_path, loop_times
+from warpwright.solver.warp.timing import (
+    TimingEdge,
+    find_cycle,
+    iteration_limit,
+    least_interval,
+    longest_path,
+    loop_times,
+)
 
 A, B, C = ("r", 0), ("r", 1), ("s", 0)
 H200 = load_profile("h200")
 
 
 def test_the_least_interval_is_the_largest_ratio() -> None:
-    edges = [Edge(A, B, 7, 0), Edge(B, A, 6, 2), Edge(A, C, 4, 0), Edge(C, A, 0, 1)]
+    edges = [TimingEdge(A, B, 7, 0), TimingEdge(B, A, 6, 2), TimingEdge(A, C, 4, 0), TimingEdge(C, A, 0, 1)]
     assert least_interval(edges, 1) == 7
     assert least_interval(edges, 9) == 9
     cycle = find_cycle(edges, 6)
@@ -27,11 +34,11 @@ def test_the_least_interval_is_the_largest_ratio() -> None:
 
 def test_a_cycle_without_distance_has_no_interval() -> None:
     with pytest.raises(ValueError, match="no iteration"):
-        least_interval([Edge(A, B, 1, 0), Edge(B, A, 1, 0)], 1)
+        least_interval([TimingEdge(A, B, 1, 0), TimingEdge(B, A, 1, 0)], 1)
 
 
 def test_the_length_is_the_longest_way_through_one_iteration() -> None:
-    edges = [Edge(A, B, 5, 0), Edge(A, C, 9, 0), Edge(C, B, 0, 1)]
+    edges = [TimingEdge(A, B, 5, 0), TimingEdge(A, C, 9, 0), TimingEdge(C, B, 0, 1)]
     assert longest_path(edges, 4, {B: 3, C: 1}) == 10
     assert longest_path(edges, 9, {B: 3, C: 0}) == 9
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from warpwright.client import AsyncClient, Client
-from warpwright.client.calls import Answer, Call
+from warpwright.client.calls import Call, HttpAnswer
 from warpwright.errors import ServerError, ServerUnreachable
 from warpwright.solver.domain import digest_bytes
 
@@ -195,7 +195,7 @@ def test_both_clients_have_the_same_methods() -> None:
 
 def test_calls_parse_what_they_are_given() -> None:
     call = Call("GET", "/", lambda answer: answer.status)
-    assert call.parse(Answer(204, b"")) == 204
+    assert call.parse(HttpAnswer(204, b"")) == 204
 
 
 STREAM = (

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from warpwright.jit import Choice
-from warpwright.jit.places import SILENCE_SECONDS, Place, Silence
+from warpwright.jit import KnownChoice
+from warpwright.jit.places import SILENCE_SECONDS, LookupPlace, Silence
 from warpwright.solver.domain import HardwareProfile
 from warpwright.solver.profiles import load_profile
 
-KNOWN = Choice("default", None, "test")
+KNOWN = KnownChoice("default", None, "test")
 
 
 class Server:
@@ -21,7 +21,7 @@ class Server:
         self.hangs, self.error, self.asked, self.tuned = hangs, error, 0, 0
         self.released = threading.Event()
 
-    def find(self, variants: Sequence[str], profile: HardwareProfile) -> Choice | None:
+    def find(self, variants: Sequence[str], profile: HardwareProfile) -> KnownChoice | None:
         self.asked += 1
         if self.hangs:
             self.released.wait()
@@ -52,7 +52,7 @@ def test_a_server_that_hangs_is_left_after_its_patience(
     profile: HardwareProfile, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = Server(hangs=True)
-    place = Place(server, "server http://farm", patience_seconds=0.05, silence=Silence())
+    place = LookupPlace(server, "server http://farm", patience_seconds=0.05, silence=Silence())
     with caplog.at_level(logging.WARNING, "warpwright.tuned"):
         assert place.find("Layer.make", ["{}"], profile) is None
     server.released.set()
@@ -66,18 +66,18 @@ def test_a_server_that_hangs_is_left_after_its_patience(
 def test_a_failed_place_is_asked_again_after_a_while_and_by_no_kernel_before(profile: HardwareProfile) -> None:
     clock, server = Clock(), Server(error=ConnectionError("refused"))
     silence = Silence(clock=clock)
-    first, second = (Place(server, "server http://farm", silence=silence) for _ in range(2))
+    first, second = (LookupPlace(server, "server http://farm", silence=silence) for _ in range(2))
     assert first.find("a", ["{}"], profile) is None
     server.error = None
     assert second.find("b", ["{}"], profile) is None
     second.improve("b", ["{}"], profile)
     assert (server.asked, server.tuned) == (1, 0)
-    assert Place(server, "server http://other", silence=silence).find("b", ["{}"], profile) is KNOWN
+    assert LookupPlace(server, "server http://other", silence=silence).find("b", ["{}"], profile) is KNOWN
     clock.now += SILENCE_SECONDS
     assert second.find("b", ["{}"], profile) is KNOWN
 
 
 def test_a_tuning_that_fails_is_a_log_line(profile: HardwareProfile, caplog: pytest.LogCaptureFixture) -> None:
     server = Server(error=ValueError("first line\nsecond line"))
-    Place(server, "server http://farm", silence=Silence()).improve("a", ["{}"], profile)
+    LookupPlace(server, "server http://farm", silence=Silence()).improve("a", ["{}"], profile)
     assert "a: tuning by server http://farm failed (first line); the compiler's default runs" in caplog.text

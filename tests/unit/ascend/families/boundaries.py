@@ -8,7 +8,7 @@ again in the network without the family.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from warpwright.solver.ascend.answer import Answer
+from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.encoding import Arc, Network
 from warpwright.solver.ascend.families import FAMILIES, check_answer
 from warpwright.solver.ascend.modelled import model_at
@@ -24,7 +24,7 @@ class Situation:
     """A scheduler call's problem with an answer."""
 
     problem: Problem
-    answer: Answer
+    answer: SchedulerAnswer
 
     def at(self, *starts: int) -> "Situation":
         """With other start times."""
@@ -112,19 +112,19 @@ def ring(*, limit: int = 128, count: int = 2) -> Situation:
         buffer_sizes=(64,),
         memory_groups=(MemoryGroup("shared", limit, (0,)),),
     )
-    return Situation(problem, Answer(10, (0, 10), (count,)))
+    return Situation(problem, SchedulerAnswer(10, (0, 10), (count,)))
 
 
 def two_tasks(starts: tuple[int, int], interval: int = 10, **rules: object) -> Situation:
     """Two tasks of 4 issue cycles on one pipe of a loop, under these rules and no other."""
     flags = (PIPE_BITS["mte2"],) * 2
     plain = LoopProblem(2, (10, 10), (4, 4), flags, (), (), enable_offset=True)
-    return Situation(replace(plain, **rules), Answer(interval, starts))  # type: ignore[arg-type]  # fields by name
+    return Situation(replace(plain, **rules), SchedulerAnswer(interval, starts))  # type: ignore[arg-type]  # fields by name
 
 
 def straight(*starts: int) -> Situation:
     """Two tasks of one pipe in a list that runs once, the first one first."""
     flags = (PIPE_BITS["mte2"],) * 2
     return Situation(
-        StraightProblem((5, 5), (5, 5), flags, (), ((0, 1),), pipe_order_deps=((0, 1),)), Answer(None, starts)
+        StraightProblem((5, 5), (5, 5), flags, (), ((0, 1),), pipe_order_deps=((0, 1),)), SchedulerAnswer(None, starts)
     )

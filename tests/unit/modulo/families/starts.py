@@ -2,7 +2,16 @@
 
 from tests.unit.modulo.families.boundaries import Situation
 from tests.unit.modulo.tiny import chain, two_groups
-from warpwright.solver.modulo import Edge, Group, ModuloProblem, ModuloSchedule, Op, Unit, Use, Wait
+from warpwright.solver.modulo import (
+    Group,
+    ModuloEdge,
+    ModuloOp,
+    ModuloProblem,
+    ModuloSchedule,
+    ModuloUnit,
+    ModuloWait,
+    Use,
+)
 
 __all__ = ["handed_over", "ports", "product_and_softmax", "row", "streams"]
 
@@ -34,9 +43,12 @@ def streams() -> Situation:
     """A load of variable latency on its own small group, and its user on a warpgroup."""
     problem = ModuloProblem(
         "streams",
-        (Unit("copy", 1),),
-        (Op("load", 1, (Use("copy", 1),), variable_latency=True), Op("work", 1, (Use("copy", 1),), warps=4)),
-        (Edge("load", "work", 0, wait=Wait.NEVER),),
+        (ModuloUnit("copy", 1),),
+        (
+            ModuloOp("load", 1, (Use("copy", 1),), variable_latency=True),
+            ModuloOp("work", 1, (Use("copy", 1),), warps=4),
+        ),
+        (ModuloEdge("load", "work", 0, wait=ModuloWait.NEVER),),
         groups=(Group("wide", 4, 8), Group("narrow", 1, 8), Group("loads", 1, 8, variable_latency=True)),
     )
     return Situation(problem, ModuloSchedule(2, {"load": 0, "work": 1}, {"load": "loads", "work": "wide"}))
@@ -44,6 +56,6 @@ def streams() -> Situation:
 
 def ports(capacity: int) -> Situation:
     """Three operations on a unit of several instances, the first two at once."""
-    ops = tuple(Op(name, 2, (Use("port", 2),)) for name in "abc")
-    problem = ModuloProblem("ports", (Unit("port", capacity),), ops, (), max_stages=1)
+    ops = tuple(ModuloOp(name, 2, (Use("port", 2),)) for name in "abc")
+    problem = ModuloProblem("ports", (ModuloUnit("port", capacity),), ops, (), max_stages=1)
     return Situation(problem, ModuloSchedule(4, {"a": 0, "b": 0, "c": 2}, {}))

@@ -17,7 +17,7 @@ from warpwright.solver.domain.schedule import Fence, Instruction, OpRef, Sync, W
 from warpwright.solver.engines import Budget, EngineStatus, engine
 from warpwright.solver.engines.model import Literal
 from warpwright.solver.warp.decode import decode
-from warpwright.solver.warp.encoding import Encoding
+from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.families import FAMILIES
 from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.schedule_reader import Reading
@@ -91,7 +91,7 @@ def feasible(situation: Situation, *, without: tuple[str, ...] = ()) -> bool:
     return result.status is EngineStatus.OPTIMAL
 
 
-def _decided(situation: Situation, without: tuple[str, ...]) -> Encoding:
+def _decided(situation: Situation, without: tuple[str, ...]) -> WarpEncoding:
     """The model of a problem with everything that a schedule decides fixed."""
     schedule, problem = situation.schedule, replace(situation.problem, relaxed=without)
     enc = build_model(problem)
@@ -128,7 +128,7 @@ def _opened(situation: Situation) -> Situation:
     return situation.pinned(Pins(roles=roles, placements=placements, depths=depths, stages=stages))
 
 
-def _decide_roles(enc: Encoding, schedule: WarpSchedule) -> None:
+def _decide_roles(enc: WarpEncoding, schedule: WarpSchedule) -> None:
     model = enc.model
     groups = schedule.num_warps // WARPGROUP if schedule.num_warps % WARPGROUP == 0 else 0
     model.any_of([enc.groups[groups]] if groups in enc.groups else [])
@@ -142,7 +142,7 @@ def _decide_roles(enc: Encoding, schedule: WarpSchedule) -> None:
         model.any_of([enc.no_reallocation])
 
 
-def _decide_pipelines(enc: Encoding, reading: Reading) -> None:
+def _decide_pipelines(enc: WarpEncoding, reading: Reading) -> None:
     channels = enc.structure.channels
     holding = []
     for index, channel in enumerate(channels):
@@ -153,7 +153,7 @@ def _decide_pipelines(enc: Encoding, reading: Reading) -> None:
         enc.model.any_of([literal if holding[first] == holding[second] else literal.negated()])
 
 
-def _decide_bodies(enc: Encoding, reading: Reading) -> None:
+def _decide_bodies(enc: WarpEncoding, reading: Reading) -> None:
     for scope, role, items in enc.bodies():
         entries = {entry.item: entry for entry in reading.entries(scope, role) if entry.item}
         for item in items:
@@ -168,7 +168,7 @@ def _decide_bodies(enc: Encoding, reading: Reading) -> None:
             enc.model.at_least(ahead, 1)
 
 
-def _true(enc: Encoding) -> Literal:
+def _true(enc: WarpEncoding) -> Literal:
     """A literal that holds."""
     literal = enc.model.boolean("true")
     enc.model.any_of([literal])
