@@ -25,9 +25,9 @@ EXPONENTIAL_INSTRUCTIONS = 2
 
 def work_of(stmt: Any) -> SimtWork:
     """Work of a statement with all its loops; a loop of symbolic extent counts once."""
-    counts = {"alu": 0, "sfu": 0, "shared": 0, "global": 0}
+    counts = {"alu": 0, "sfu": 0, "shared": 0, "read": 0, "written": 0}
     _visit(stmt, 1, counts)
-    return SimtWork(counts["alu"], counts["sfu"], counts["shared"], counts["global"])
+    return SimtWork(counts["alu"], counts["sfu"], counts["shared"], counts["read"], counts["written"])
 
 
 def _visit(stmt: Any, times: int, counts: dict[str, int]) -> None:
@@ -46,7 +46,7 @@ def _visit(stmt: Any, times: int, counts: dict[str, int]) -> None:
         _visit(stmt.body, times, counts)
     elif isinstance(stmt, tirx.BufferStore):
         _expression(stmt.value, times, counts)
-        _moved(stmt.buffer, times, counts)
+        _moved(stmt.buffer, times, counts, "written")
     elif isinstance(stmt, (tirx.Bind, tirx.Evaluate)):
         _expression(stmt.value, times, counts)
 
@@ -54,7 +54,7 @@ def _visit(stmt: Any, times: int, counts: dict[str, int]) -> None:
 def _expression(root: Any, times: int, counts: dict[str, int]) -> None:
     def visit(node: Any) -> None:
         if isinstance(node, tirx.BufferLoad):
-            _moved(node.buffer, times, counts)
+            _moved(node.buffer, times, counts, "read")
         elif isinstance(node, (tirx.Add, tirx.Sub)) and _is_float(node):
             # Next to a product the sum is the second half of a fused instruction.
             counts["alu"] += 0 if isinstance(node.a, tirx.Mul) or isinstance(node.b, tirx.Mul) else times
@@ -80,9 +80,9 @@ def _call(call: Any, times: int, counts: dict[str, int]) -> None:
         counts["alu"] += times
 
 
-def _moved(buffer: Any, times: int, counts: dict[str, int]) -> None:
+def _moved(buffer: Any, times: int, counts: dict[str, int], way: str) -> None:
     scope = str(buffer.scope())
-    key = "global" if scope == "global" else ("shared" if scope.startswith("shared") else "")
+    key = way if scope == "global" else ("shared" if scope.startswith("shared") else "")
     if key:
         counts[key] += times * max(1, tvm.DataType(buffer.dtype).bits // 8)
 

@@ -160,7 +160,8 @@ class OperationReader:
         """Work of a tile operator: one instruction per element, and the bytes of its shared and global sides."""
         shared = [t for t in touches if self._storages.memory(t.buffer) in (Memory.SHARED, Memory.TENSOR)]
         device = [t for t in touches if self._storages.memory(t.buffer) is Memory.GLOBAL]
-        return SimtWork(instructions, 0, sum(map(self._bytes, shared)), sum(map(self._bytes, device)))
+        read, written = (sum(self._bytes(t) for t in device if t.write is way) for way in (False, True))
+        return SimtWork(instructions, 0, sum(map(self._bytes, shared)), read, written)
 
 
 def _is_whole(touch: Touch) -> bool:

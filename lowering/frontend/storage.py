@@ -5,6 +5,7 @@ from typing import Any
 
 from tilelang import tvm
 
+from warpwright.solver.device.shared_memory import ARRAY_ALIGNMENT, MATRIX_ALIGNMENT
 from warpwright.solver.domain import Buffer, DocumentError, Memory, NotApplicable
 
 __all__ = ["Storages"]
@@ -20,9 +21,6 @@ _MEMORIES = {
     "local": Memory.LOCAL,
     "local.var": Memory.LOCAL,
 }
-MATRIX_ALIGNMENT_BYTES = 1024
-"""Buffers of bulk copies and matrix instructions start at a swizzle atom (0.1.15, merge_shared_memory_allocations.cc:402)."""
-SHARED_ALIGNMENT_BYTES = 16
 REGISTER_BITS = 32
 QUAD = 4
 """If no layout is known: the accumulator layout spreads a row over four threads (PTX ISA, wgmma)."""
@@ -97,7 +95,7 @@ class Storages:
         private = memory in (Memory.FRAGMENT, Memory.LOCAL)
         alignment = 1
         if memory is Memory.SHARED:
-            alignment = MATRIX_ALIGNMENT_BYTES if matrix else SHARED_ALIGNMENT_BYTES
+            alignment = MATRIX_ALIGNMENT if matrix else ARRAY_ALIGNMENT
         copies = QUAD if memory is Memory.FRAGMENT and len(shape) == 1 else 1
         if memory is Memory.LOCAL:
             # Every thread has its own.

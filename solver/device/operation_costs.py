@@ -115,10 +115,11 @@ class OperationCosts:
         )
         return OperationCost(op.id, demands)
 
-    def threads(self, op: Op, streams: int) -> OperationCost:
-        """Arithmetic on fragments, fills, reductions, register to shared copies: ALU, SFU and shared memory.
+    def threads(self, op: Op, streams: int, miss: float) -> OperationCost:
+        """Arithmetic on fragments, fills, reductions, copies through registers: ALU, SFU, shared and global memory.
 
-        One warpgroup alone keeps only a share of ALU and SFU busy (dependent instructions), hence the floor.
+        One warpgroup alone keeps only a share of ALU and SFU busy (dependent instructions), hence the floor. What is read from
+        global memory is waited for.
         """
         machine = self.machine
         amounts = {Unit.ALU: 0.0, Unit.SFU: 0.0}
@@ -127,14 +128,25 @@ class OperationCosts:
                 amounts[use.unit] += use.cycles / streams
         if not any(amounts.values()) and op.elements:
             amounts[Unit.ALU] = op.elements / machine.alu / streams
-        moved = sum(a.bytes for a in (*op.reads, *op.writes) if self._on_chip(a.buffer))
+        # Loads and stores as the graph counts them, element by element; never less than the tiles themselves.
+        moved = sum(a.bytes for a in (*op.reads, *op.writes) if self._on_chip(a.buffer)) / machine.shared_bytes
+        counted = sum(use.cycles for use in op.uses if use.unit is Unit.LSU)
+        reads, writes = (
+            any(self._memory.get(a.buffer) is Memory.GLOBAL for a in side) for side in (op.reads, op.writes)
+        )
         demands = [
             ("alu", amounts[Unit.ALU] / machine.alu_ratio),
             ("sfu", amounts[Unit.SFU]),
-            ("shared", moved / machine.shared_bytes / streams),
+            ("shared", (moved if reads or writes else max(moved, counted)) / streams),
         ]
         longest = max(amount for _, amount in demands)
-        return OperationCost(op.id, tuple((u, a) for u, a in demands if a > 0), floor=longest / machine.stream_ratio)
+        if reads or writes:
+            # Global bytes are in the same count, at the rate of device memory.
+            beyond = max(counted - moved, 0.0) / streams
+            demands.append(("memory", beyond * (1.0 if writes else miss)))
+            demands.append(("fill", beyond * machine.memory_bytes / machine.fill_bytes))
+        floor, tail = longest / machine.stream_ratio, machine.copy_latency if reads else 0.0
+        return OperationCost(op.id, tuple((u, a) for u, a in demands if a > 0), floor=floor, tail=tail)
 
     def arrival(self, cycles: float) -> OperationCost:
         """Arrivals of a stream's threads at an mbarrier: cycles of shared memory."""
@@ -168,7 +180,7 @@ class OperationCosts:
             return self.thread_copy(op, streams, miss)
         if op.kind is OpKind.COPY and self._to_global(op):
             return self.store(op, streams)
-        return self.threads(op, streams)
+        return self.threads(op, streams, miss)
 
     def in_tensor_memory(self, op: Op) -> bool:
         """Whether one thread issues the operation as a product into tensor memory (tcgen05) and goes on."""

@@ -22,7 +22,9 @@ from warpwright.solver.domain.kernel import ROOT, Buffer, GemmShape, KernelGraph
 from warpwright.solver.domain.schedule import OpRef, WarpSchedule
 
 __all__ = [
+    "ARRAY_ALIGNMENT",
     "BARRIERS",
+    "MATRIX_ALIGNMENT",
     "STATIC_STEP",
     "alignment_of",
     "area_bytes",
@@ -40,6 +42,9 @@ BARRIERS = "barriers"
 """Who holds the static bytes, in :func:`holders`."""
 MBARRIER_BYTES = 8
 ARRAY_ALIGNMENT = 16
+"""Of every shared array that no bulk copy and no matrix instruction touches."""
+MATRIX_ALIGNMENT = 1024
+"""Of buffers of bulk copies and matrix instructions: a swizzle atom (0.1.15, merge_shared_memory_allocations.cc:402)."""
 REGISTER_BITS = 32
 STATIC_STEP = 1024
 """Of ``extern __shared__`` in TileLang's code (0.1.15 wheel, codegen_cuda.cc): the static part before it is padded to it."""

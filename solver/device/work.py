@@ -27,12 +27,13 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class SimtWork:
-    """Work of a SIMT operation: floating-point instructions, special-function results, bytes through shared and global memory."""
+    """Work of a SIMT operation: floating-point instructions, special-function results, bytes of shared and of global memory."""
 
     alu: int = 0
     sfu: int = 0
     shared_bytes: int = 0
-    global_bytes: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
 
 
 class CostModel:
@@ -70,12 +71,13 @@ class CostModel:
         return Cost(cycles + self._optional("global.latency"), _uses((Unit.LSU, cycles)))
 
     def simt(self, work: SimtWork) -> Cost:
-        """Scalar code of all threads: units work side by side, so the slowest decides; global data adds its latency."""
+        """Scalar code of all threads: units work side by side, so the slowest decides; what is read adds its latency."""
         alu = self._cycles(work.alu, self._alu_rate)
         sfu = self._cycles(work.sfu, self._sfu_rate)
-        moved = self._cycles(work.shared_bytes, self._shared_rate) + self._cycles(work.global_bytes, self._global_rate)
+        through = work.read_bytes + work.written_bytes
+        moved = self._cycles(work.shared_bytes, self._shared_rate) + self._cycles(through, self._global_rate)
         latency = max(alu, sfu, moved, 1)
-        if work.global_bytes:
+        if work.read_bytes:
             latency += self._optional("global.latency")
         elif work.shared_bytes:
             latency += self._optional("shared.round_trip_latency")

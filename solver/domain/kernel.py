@@ -131,7 +131,7 @@ class Buffer:
     """A buffer of the kernel. ``bytes`` is the size of one version without alignment.
 
     ``private``: each thread group that touches it has its own instance (fragments, locals). ``private=False``: one
-    instance per block. ``alignment_bytes`` is the alignment that the lowering gives each version.
+    instance per block. ``alignment_bytes`` is the alignment that the lowering gives its start; versions lie side by side.
     """
 
     name: str

@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.kernels.graphs import gemm_graph
 from benchmarks.ranking import schedule_of
+from tests import kernels
 from warpwright.service.drawing import (
     MemoryMap,
     ResourcePart,
@@ -17,8 +18,11 @@ from warpwright.service.drawing import (
     draw_schedule,
     loop_timeline,
     memory_html,
+    register_map,
+    shared_map,
     timeline_svg,
 )
+from warpwright.solver.device.shared_memory import block_bytes
 from warpwright.solver.domain import (
     ROOT,
     BufferSchedule,
@@ -29,6 +33,8 @@ from warpwright.solver.domain import (
     LoopSchedule,
     Op,
     OpKind,
+    Pipeline,
+    Role,
     SchedulerCall,
     Scope,
     ScopeKind,
@@ -37,6 +43,7 @@ from warpwright.solver.domain import (
     Unit,
     UnitUse,
     VersionMode,
+    WarpSchedule,
 )
 from warpwright.solver.forecast import simulate
 from warpwright.solver.profiles import load_profile
@@ -176,6 +183,22 @@ def test_a_map_that_does_not_fit_shows_it() -> None:
     assert full.slack == -20
     assert "120 of 100 bytes" in memory_html(full)
     assert ">free<" not in memory_html(full)
+
+
+def test_the_map_of_shared_memory_is_the_device_models() -> None:
+    graph, profile = kernels.gemm(128, 256, 64), load_profile("h200")
+    schedule = WarpSchedule(12, (Role("consumer", 0, 8, 240),), (Pipeline("as_bs", ("As", "Bs"), 3),), ())
+    shown = shared_map(graph, profile, schedule)
+    assert shown is not None
+    assert shown.used == block_bytes(graph, schedule) == 214_016
+    assert [(b.label, b.amount) for b in shown.blocks if b.kind == "barrier"] == [("barriers", 1024)]
+    registers = register_map(profile, schedule)
+    assert registers is not None
+    assert [b.label for b in registers.blocks] == [
+        "warpgroup 0: consumer, 240 per thread",
+        "warpgroup 1: consumer, 240 per thread",
+        "warpgroup 2: idle, 240 per thread",
+    ]
 
 
 def test_parts_of_a_map_are_as_wide_as_they_are_large() -> None:
