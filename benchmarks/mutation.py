@@ -3,8 +3,8 @@
 A rule whose check can be emptied while all tests stay green is a rule that can vanish unseen. One run of the tests a mutation, in
 a process of its own: ``pytest -p benchmarks.mutation`` reads the mutation from the environment and empties one function of one
 family. Prints one JSON object; ``--table`` prints family by face how many tests fail and which module has most of them. The exit
-code is 1 when a mutation survives. The short form, each family against its own boundaries in one process, is
-``SHORT_FORM``.
+code is 1 when a mutation survives. The short form is part of the normal run: each family against its own boundaries
+(``tests/unit/solver/test_mutations.py``).
 """
 
 import argparse
