@@ -162,5 +162,4 @@ def _usable_first(candidate: Candidate) -> tuple[int, float]:
     """Sort key of the table: measured ones by time, built ones by forecast, then the rest."""
     order = (Outcome.MEASURED, Outcome.COMPILED, Outcome.SOLVED)
     place = order.index(candidate.outcome) if candidate.outcome in order else len(order)
-    time = candidate.measured_ns if candidate.measured_ns is not None else candidate.forecast_ns
-    return place, time if time is not None else float("inf")
+    return place, candidate.time_ns if candidate.time_ns is not None else float("inf")

@@ -70,7 +70,7 @@ def remember(
                 "job_id": job.id,
                 "candidate": best.id,
                 "measured": measured,
-                "time_ns": best.measured_ns if measured else best.forecast_ns,
+                "time_ns": best.time_ns,
                 "answer": write_answer(answer),
                 "created_at": now(),
                 "updated_at": now(),

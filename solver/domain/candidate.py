@@ -92,6 +92,11 @@ class Candidate:
     They are no part of its JSON: stores and the API name them by digest."""
 
     @property
+    def time_ns(self) -> float | None:
+        """The measured time, or the forecast of a candidate that was not measured: what its results are ordered by."""
+        return self.measured_ns if self.measured_ns is not None else self.forecast_ns
+
+    @property
     def built(self) -> bool:
         """Whether there is a binary (or source, for targets without a compiler) that honours the plan."""
         return self.outcome.built

@@ -115,5 +115,4 @@ class ClientSource:
 
 def _rank(result: StoredAnswer) -> tuple[bool, float]:
     """The order of stored results: measured ones first, then by time."""
-    time_ns = result.measured_ns if result.measured else result.forecast_ns
-    return not result.measured, time_ns if time_ns is not None else float("inf")
+    return not result.measured, result.time_ns if result.time_ns is not None else float("inf")

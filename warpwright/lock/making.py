@@ -58,7 +58,7 @@ def entry_of(
         source_digest=digest_bytes(source) if source else "",
         toolchain=toolchain_of(profile.family),
         note=result.note,
-        time_ns=best.measured_ns if best.measured_ns is not None else best.forecast_ns,
+        time_ns=best.time_ns,
         build_options=result.build_options,
         profile_file=_beside(profile_file, lock) if profile_file is not None else None,
     )
