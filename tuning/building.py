@@ -1,7 +1,7 @@
 """The building phase of a tuning: plans become candidates with an outcome, several at a time, in their order.
 
-It ends in time for what was built to be measured. The first few plans are built in any case: without a reference nothing can be
-checked, without the compiler's default and our best nothing is answered.
+It ends in time for what was built to be measured. The first few plans have nearly all of the time: without a reference
+nothing can be checked, without the compiler's default and our best nothing is answered.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,15 +29,16 @@ LOOK_SECONDS = 0.2
 
 @dataclass(slots=True)
 class _Builds:
-    """Builds that run. Those that are not essential are ended when building is over."""
+    """Builds that run, and are ended when building is over: first those that are not essential."""
 
     run: TuningRun
     pool: ThreadPoolExecutor
+    essential: Stop = field(default_factory=Stop)
     rest: Stop = field(default_factory=Stop)
     running: dict[Future[Candidate], BuildPlan] = field(default_factory=dict)
 
     def begin(self, plan: BuildPlan, *, essential: bool) -> None:
-        stop = self.run.stop if essential else self.rest
+        stop = self.essential if essential else self.rest
 
         def patience(seconds: float) -> Patience:
             return Patience(seconds, self.run.deadline, stop)
@@ -50,8 +51,9 @@ class _Builds:
     def ended(self) -> list[tuple[BuildPlan, Candidate]]:
         """Builds that have ended by now; waits a moment for one."""
         done, _ = wait(self.running, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED)
-        if self.run.building_is_over():
-            self.rest.raise_flag(self.run.stop.reason or "budget")
+        for stop, essential in ((self.essential, True), (self.rest, False)):
+            if self.run.building_is_over(essential=essential):
+                stop.raise_flag(self.run.stop.reason or "budget")
         return sorted(((self.running.pop(future), future.result()) for future in done), key=lambda pair: pair[0].id)
 
 
@@ -96,4 +98,4 @@ def build_all(run: TuningRun, plans: Sequence[BuildPlan], known: Known, parallel
 
 
 def _may_begin(run: TuningRun, plan: BuildPlan, essential: set[str]) -> bool:
-    return not run.over() if plan.id in essential else not run.building_is_over()
+    return not run.building_is_over(essential=plan.id in essential)

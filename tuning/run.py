@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from warpwright.lowering.measure.protocol import GPU_1
 from warpwright.solver.domain import Candidate, Outcome
 from warpwright.tuning.events import CandidateEnded, Event
-from warpwright.tuning.measure.session_time import planned_seconds
+from warpwright.tuning.measure.session_time import essential_seconds, planned_seconds
 from warpwright.tuning.partial_reasons import UNMEASURED
 from warpwright.tuning.request import TuneRequest
 from warpwright.tuning.toolchain import Patience, Stop, Toolchain
@@ -48,9 +48,9 @@ class TuningRun:
             self.stop.raise_flag("budget")
         return self.stop.is_raised()
 
-    def building_is_over(self) -> bool:
-        """Whether the rest of the time is kept for measuring what was built."""
-        return self.over() or time.monotonic() >= self._build_until()
+    def building_is_over(self, *, essential: bool = False) -> bool:
+        """Whether the rest of the time is kept for measuring what was built; ``essential`` plans leave a small session's."""
+        return self.over() or time.monotonic() >= self._build_until(essential)
 
     def ended(self, record: Candidate) -> None:
         """Keep a candidate's end, and tell it."""
@@ -70,9 +70,11 @@ class TuningRun:
         codes += [self.missed] if self.missed else []
         return next((code for code in UNMEASURED if code in codes), codes[0] if codes else "budget")
 
-    def _build_until(self) -> float:
+    def _build_until(self, essential: bool) -> float:
         if not self.measures:
             return self.deadline
         share = MEASURE_SHARE * self.request.budget.wall_seconds
+        if essential:
+            return self.deadline - min(share, essential_seconds(GPU_1, self.total))
         own = self.deadline - min(share, planned_seconds(GPU_1, self.total))
         return min(own, self.latest_start())

@@ -175,6 +175,21 @@ def test_building_leaves_time_to_measure_what_was_built() -> None:
     assert (result.partial, result.stopped_by, result.note) == (True, "budget", "measured")
 
 
+def test_a_build_that_hangs_leaves_time_to_measure_the_others() -> None:
+    """Even our best forecast may be what never ends to be built; it is no fault of the candidate that the time was up."""
+    budget = TuneBudget(candidates=1, wall_seconds=6.0)
+    request = replace(request_for(new_ir(schedules=1, faults={0: "hang"})), budget=budget)
+    result, _ = run(request, StandInToolchain(device=True))
+    outcomes = {candidate.kind: candidate.outcome for candidate in result.candidates}
+    assert outcomes == {
+        CandidateKind.UNSPECIALIZED: Outcome.MEASURED,
+        CandidateKind.DEFAULT: Outcome.MEASURED,
+        CandidateKind.SCHEDULED: Outcome.SKIPPED,
+        CandidateKind.ROLE_BASED: Outcome.SKIPPED,
+    }
+    assert (result.partial, result.stopped_by, result.note) == (True, "budget", "measured")
+
+
 class Gemm(StandInToolchain):
     """The stand-in on the graph of a real GEMM, whose default choice the verifier judges."""
 
