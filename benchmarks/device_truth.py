@@ -1,8 +1,9 @@
 """What compiled kernels take of a device: ``python -m benchmarks.device_truth IR_FOLDER > tests/golden/device/compiled.jsonl``.
 
-``IR_FOLDER`` holds kernels as the corpus builds them (``python tests/integration/frontend/build_corpus.py IR_FOLDER``). Each is
-solved for an H200, lowered by TileLang and compiled, and one JSON line a schedule says what was read back: dynamic shared memory
-(``dyn_shared_memory_buf``), static shared memory (ptxas) and the least register budget of the consumer, a multiple of 8, with
+``IR_FOLDER`` has kernels as the corpus builds them (``python tests/integration/lowering/frontend/build_corpus.py IR_FOLDER``).
+Each is solved for an H200, lowered by TileLang and compiled, and one JSON line a schedule says what was read back:
+dynamic shared memory (``dyn_shared_memory_buf``), static shared memory (ptxas) and the least register budget of the
+consumer, a multiple of 8, with
 which ptxas neither spills nor serialises (null where even the largest budget does, or where nothing is reallocated). The device
 model is held to these lines. Imports TileLang: a process of its own.
 """

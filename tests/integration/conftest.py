@@ -12,7 +12,7 @@ from warpwright.solver.domain import KernelGraph, dump, load
 from warpwright.solver.profiles import load_profile
 from warpwright.tuning.children import ChildPool, Limits, Reply, Returned
 
-BUILDER = Path(__file__).parent / "frontend" / "build_corpus.py"
+BUILDER = Path(__file__).parent / "lowering" / "frontend" / "build_corpus.py"
 LIMITS = Limits(wall_seconds=120)
 ReadGraph = Callable[[str], KernelGraph]
 

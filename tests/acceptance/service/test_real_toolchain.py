@@ -11,7 +11,7 @@ import pytest
 from tests.acceptance.service.jobs_over_http import candidates, finished, submit
 from warpwright.tuning.children import Limits, Returned, run_task
 
-KERNELS = Path(__file__).parents[2] / "integration" / "ascend" / "kernels.py"
+KERNELS = Path(__file__).parents[2] / "integration" / "tuning" / "ascend" / "kernels.py"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.mutation import FAMILIES
 from tests import kernels
-from tests.unit.ascend.families.boundaries import ring
-from tests.unit.modulo.families.starts import product_and_softmax
+from tests.unit.solver.ascend.families.boundaries import ring
+from tests.unit.solver.modulo.families.starts import product_and_softmax
 from warpwright.solver.ascend.encoding import Network
 from warpwright.solver.ascend.schedule_reader import CallReading
 from warpwright.solver.domain.verdict import ProvenOptimal

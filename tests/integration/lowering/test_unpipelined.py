@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 BUILD = """
 import sys
 from pathlib import Path
-from tests.integration.frontend.build_corpus import HERE, load
+from tests.integration.lowering.frontend.build_corpus import HERE, load
 from tilelang import tvm
 
 for name in sys.argv[2:]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.modulo.tiny import chain
+from tests.unit.solver.modulo.tiny import chain
 from warpwright.cli.exit_codes import ExitCode
 from warpwright.cli.main import main
 from warpwright.solver.modulo import problem_document

@@ -13,7 +13,7 @@ FAMILIES = ("warp", "ascend", "modulo")
 
 def boundaries(kind: str) -> set[str]:
     """Codes with a situation on both sides, by the tests of these families."""
-    folder = {"warp": "tests/unit/solver/families"}.get(kind, f"tests/unit/{kind}/families")
+    folder = {"warp": "tests/unit/solver/families"}.get(kind, f"tests/unit/solver/{kind}/families")
     modules = [import_module(f"{folder.replace('/', '.')}.{path.stem}") for path in (ROOT / folder).glob("test_*.py")]
     return {f"{b.family}/{b.rule}" for module in modules for b in getattr(module, "BOUNDARIES", ())}
 

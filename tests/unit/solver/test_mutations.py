@@ -18,8 +18,8 @@ from warpwright.solver.warp.problem import close_problem
 
 ROOMS = {
     "warp": "tests.unit.solver.families",
-    "ascend": "tests.unit.ascend.families",
-    "modulo": "tests.unit.modulo.families",
+    "ascend": "tests.unit.solver.ascend.families",
+    "modulo": "tests.unit.solver.modulo.families",
 }
 
 
