@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from warpwright.solver.domain import Candidate, Failure, Outcome
+from warpwright.solver.domain import Candidate, Failure, Outcome, WarpwrightError
 from warpwright.tuning.outage import Outage
 from warpwright.tuning.request import TuneRequest
 from warpwright.tuning.result import Step
@@ -48,6 +48,7 @@ class _Progress:
         )
 
 
+SOURCE_SECONDS = 30.0
 INFRASTRUCTURE_TRIES = 3
 """How often a candidate is built if the failures are not its own (a killed child, a machine out of memory)."""
 
@@ -117,10 +118,24 @@ def _build_once(
         progress.seconds[step] = time.monotonic() - started
         failure = Failure("unexpected-error", f"{type(error).__name__}: {error}", detail=traceback.format_exc()[-8000:])
         return progress.onto(plan.ended(Outcome.INFRASTRUCTURE, failure))
+    if candidate.schedule is None and plan.kernel is not None:
+        progress.products |= _plain_source(request, candidate, toolchain, patience)
     if built.not_honoured:
         failure = Failure("not-honoured", "; ".join(built.not_honoured))
         return progress.onto(plan.ended(Outcome.NOT_HONOURED, failure), built)
     return progress.onto(plan.ended(Outcome.COMPILED if built.binary else Outcome.SOLVED), built)
+
+
+def _plain_source(
+    request: TuneRequest, candidate: Candidate, toolchain: Toolchain, patience: Callable[[float], Patience]
+) -> dict[str, bytes]:
+    """What the compiler's own choice is made from, for people; a build is none the worse without it."""
+    ir = request.variants[candidate.variant].ir
+    try:
+        source = toolchain.plain_source(ir, candidate.kind, request.profile, patience(SOURCE_SECONDS))
+    except (StepFailed, WarpwrightError):
+        return {}
+    return {"plain_source": source.encode()} if source else {}
 
 
 def skipped(plan: BuildPlan, reason: str) -> Candidate:

@@ -157,6 +157,13 @@ class ChildToolchain:
             products["tilelang_source"] = value["source"].encode()
         return Materialized(value["ir"], products)
 
+    def plain_source(self, ir: str, kind: CandidateKind, profile: HardwareProfile, patience: Patience) -> str:
+        """Task ``materialize.plain``; an NPU's source is what its compiler is given."""
+        if profile.family is not TargetFamily.CUDA:
+            return ""
+        value = self._run("materialize.plain", {"ir": ir, "variant": kind.value}, patience, "materialize")
+        return str(value["source"])
+
     def compile(
         self,
         ir: str,

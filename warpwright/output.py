@@ -11,6 +11,7 @@ __all__ = ["FILE_NAMES", "write_candidates", "write_result"]
 
 FILE_NAMES = {
     "tilelang_source": "kernel.py",
+    "plain_source": "plain_kernel.py",
     "cuda_source": "kernel.cu",
     "ascend_source": "kernel.asc",
     "ir": "ir.json",
@@ -33,9 +34,11 @@ def write_result(result: Result, client: Client, folder: Path) -> tuple[Path, ..
     if best is not None and best.source:
         (folder / "kernel.py").write_text(best.source, "utf-8")
         first.append(folder / "kernel.py")
-    if best is not None and "ascend_source" in best.products:
-        (folder / "kernel.asc").write_bytes(best.products["ascend_source"])
-        first.append(folder / "kernel.asc")
+    for name in ("cuda_source", "ascend_source"):
+        # Of the compiler's own choice this is the only text in which its schedule shows.
+        if best is not None and name in best.products and (best.schedule is None or name == "ascend_source"):
+            (folder / FILE_NAMES[name]).write_bytes(best.products[name])
+            first.append(folder / FILE_NAMES[name])
     report = folder / "report.html"
     report.write_text(client.report(result.job), "utf-8")
     return (report, *first, folder / "result.json")

@@ -103,12 +103,15 @@ class Candidate:
 
     @property
     def source(self) -> str:
-        """The TileLang source to paste; empty if the candidate has none (a baseline needs none)."""
-        return self.products.get("tilelang_source", b"").decode()
+        """The TileLang source to paste: with the schedule in it, or the kernel as it was given for the compiler's own choices.
+        Empty if nobody could write it.
+        """
+        return (self.products.get("tilelang_source") or self.products.get("plain_source", b"")).decode()
 
 
 _MEDIA_TYPES = {
     "tilelang_source": "text/x-python",
+    "plain_source": "text/x-python",
     "cuda_source": "text/x-cuda",
     "ascend_source": "text/x-c++",
     "ir": "application/json",

@@ -108,6 +108,10 @@ class StandInOnRunner:
         value = self._run("stand_in.materialize", payload, patience, "materialize")
         return Materialized(value["ir"], {"tilelang_source": value["source"].encode()})
 
+    def plain_source(self, ir: str, kind: CandidateKind, profile: HardwareProfile, patience: Patience) -> str:
+        """The plain stand-in's."""
+        return self.plain.plain_source(ir, kind, profile, patience)
+
     def compile(
         self,
         ir: str,

@@ -231,6 +231,10 @@ class StandInToolchain:
         source = f"# stand-in schedule of {_warps(schedule)} warps\n"
         return Materialized(written, {"tilelang_source": source.encode()})
 
+    def plain_source(self, ir: str, kind: CandidateKind, profile: HardwareProfile, patience: Patience) -> str:
+        """A line that names the kernel."""
+        return f"# stand-in kernel {_recipe(ir)['name']}, {kind.value}\n"
+
     def compile(
         self,
         ir: str,

@@ -13,7 +13,7 @@ from warpwright.service.jobs import service as jobs
 
 __all__ = ["CandidateComparison", "Difference", "candidate_named", "compare"]
 
-SOURCES = ("tilelang_source", "cuda_source", "ascend_source")
+SOURCES = ("tilelang_source", "plain_source", "cuda_source", "ascend_source")
 SHOWN_LINES = 2000
 
 

@@ -23,7 +23,11 @@ from warpwright.solver.domain import Certificate, Outcome
 __all__ = ["SHOWN_CANDIDATES", "JobDetail", "candidate_of", "job_detail", "sorted_candidates", "sources_of"]
 
 SHOWN_CANDIDATES = 500
-SOURCES = {"tilelang_source": "TileLang source to paste", "ascend_source": "Ascend C"}
+SOURCES = {
+    "tilelang_source": "TileLang source to paste",
+    "plain_source": "TileLang source, scheduled by the compiler itself",
+    "ascend_source": "Ascend C",
+}
 COLUMNS = load_only(
     CandidateRow.number, CandidateRow.variant, CandidateRow.kind, CandidateRow.outcome, CandidateRow.status,
     CandidateRow.forecast_ns, CandidateRow.measured_ns, CandidateRow.structure, CandidateRow.report,

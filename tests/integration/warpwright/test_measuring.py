@@ -132,6 +132,16 @@ def test_a_device_that_others_hold_is_waited_for_and_then_said(start: Callable[.
     assert len(service.plain.compiled) == built, "what was built is not built again"
 
 
+def test_a_default_that_wins_has_its_source_written(start: Callable[..., Service], tmp_path: Path) -> None:
+    ir = new_ir(schedules=1, on_device={"default": {"ns": 50_000}})
+    code, answer = start().tune(ir, tmp_path, "-n", "1", "--out", str(tmp_path / "out"))
+    best = next(c for c in answer["candidates"] if c["id"] == answer["best"])
+    assert (code, best["kind"]) == (ExitCode.OK, "default")
+    assert (tmp_path / "out" / "kernel.py").read_text() == "# stand-in kernel toy, default\n"
+    assert "default" in (tmp_path / "out" / "kernel.cu").read_text()
+    assert not (tmp_path / "out" / "schedule.json").exists()
+
+
 def together(folder: Path, count: int, at_a_time: int, budget: str, **recipe: Any) -> list[Answer]:
     """So many commands, each with a service of its own, that share one device."""
     environment = {
