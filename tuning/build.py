@@ -49,6 +49,10 @@ class _Progress:
 
 
 SOURCE_SECONDS = 30.0
+REPAIRED_NOTE = """\
+# The build that was measured is this kernel with fences that TileLang's own code lacks: kernel.cu has them. Compiled from this
+# text by TileLang alone, it may compute wrong results.
+"""
 INFRASTRUCTURE_TRIES = 3
 """How often a candidate is built if the failures are not its own (a killed child, a machine out of memory)."""
 
@@ -119,7 +123,7 @@ def _build_once(
         failure = Failure("unexpected-error", f"{type(error).__name__}: {error}", detail=traceback.format_exc()[-8000:])
         return progress.onto(plan.ended(Outcome.INFRASTRUCTURE, failure))
     if candidate.schedule is None and plan.kernel is not None:
-        progress.products |= _plain_source(request, candidate, toolchain, patience)
+        progress.products |= _plain_source(request, candidate, built, toolchain, patience)
     if built.not_honoured:
         failure = Failure("not-honoured", "; ".join(built.not_honoured))
         return progress.onto(plan.ended(Outcome.NOT_HONOURED, failure), built)
@@ -127,7 +131,11 @@ def _build_once(
 
 
 def _plain_source(
-    request: TuneRequest, candidate: Candidate, toolchain: Toolchain, patience: Callable[[float], Patience]
+    request: TuneRequest,
+    candidate: Candidate,
+    built: Built,
+    toolchain: Toolchain,
+    patience: Callable[[float], Patience],
 ) -> dict[str, bytes]:
     """What the compiler's own choice is made from, for people; a build is none the worse without it."""
     ir = request.variants[candidate.variant].ir
@@ -135,6 +143,8 @@ def _plain_source(
         source = toolchain.plain_source(ir, candidate.kind, request.profile, patience(SOURCE_SECONDS))
     except (StepFailed, WarpwrightError):
         return {}
+    if built.report.get("fences_added"):
+        source = REPAIRED_NOTE + source
     return {"plain_source": source.encode()} if source else {}
 
 

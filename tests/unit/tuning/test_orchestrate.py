@@ -14,7 +14,7 @@ from warpwright.tuning.orchestrate import tune
 from warpwright.tuning.ranking import best_of, ranked, tied_with_best
 from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
 from warpwright.tuning.result import Ending, TuneResult
-from warpwright.tuning.toolchain import KernelRead, Stop
+from warpwright.tuning.toolchain import Built, KernelRead, Stop
 
 
 def request_for(*irs: str, candidates: int = 8) -> TuneRequest:
@@ -188,6 +188,18 @@ def test_a_build_that_hangs_leaves_time_to_measure_the_others() -> None:
         CandidateKind.ROLE_BASED: Outcome.SKIPPED,
     }
     assert (result.partial, result.stopped_by, result.note) == (True, "budget", "measured")
+
+
+def test_the_source_of_a_repaired_build_says_that_it_was_repaired() -> None:
+    class Repaired(StandInToolchain):
+        def compile(self, *args: Any) -> Built:
+            built = super().compile(*args)
+            return replace(built, report={**built.report, "fences_added": 2})
+
+    result, _ = run(request_for(new_ir(schedules=0)), Repaired())
+    assert all("may compute wrong results" in candidate.source for candidate in result.candidates)
+    plain, _ = run(request_for(new_ir(schedules=0)))
+    assert not any("wrong results" in candidate.source for candidate in plain.candidates)
 
 
 class Gemm(StandInToolchain):
