@@ -103,7 +103,7 @@ def solve(
     engine: str = "cpsat",
     pins: Pins | None = None,
 ) -> Verdict:
-    """One schedule of the default variant with its proof, or the constraint families that clash. Nothing is compiled.
+    """One schedule of the default variant with its proof, or the conflicting rule families. Nothing is compiled.
 
     Raises:
         ExtraMissing: this machine cannot solve.

@@ -126,7 +126,7 @@ def media_type(product: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RejectedStructure:
-    """A structure that was proven impossible, with the constraint families that clash and their numbers."""
+    """A structure that was proven impossible, with the conflicting rule families and their numbers."""
 
     variant: int
     structure: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Why a problem has no schedule: the families that clash."""
+"""Why a problem has no schedule: the conflicting families."""
 
 import time
 from dataclasses import replace

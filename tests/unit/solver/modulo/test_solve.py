@@ -140,7 +140,7 @@ def test_what_no_interval_can_cure_is_infeasible_without_an_engine(change: Chang
     assert answer.conflicts[0].relaxation
 
 
-def test_an_infeasible_search_names_the_families_that_clash() -> None:
+def test_an_infeasible_search_names_the_conflicting_families() -> None:
     # two results of one byte that are both alive at every issue of the third, in a memory of two bytes
     problem = ModuloProblem(
         "crowd",
