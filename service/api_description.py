@@ -1,4 +1,4 @@
-"""What the OpenAPI document says beyond the framework: problem documents as errors, scopes of tokens, examples of documents."""
+"""Additions to the framework's OpenAPI document: problem documents as errors, scopes of tokens, examples of documents."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from warpwright.service import recorded_types as recorded_types  # what measuring and building record, by name
+from warpwright.service import recorded_types as recorded_types  # records of measuring and building, by name
 from warpwright.service.problems import MEDIA_TYPE, Problem
 from warpwright.service.tokens.access import Needs
 
@@ -47,7 +47,7 @@ def _with_problems(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_examples(described: dict[str, Any]) -> dict[str, Any]:
-    """Adds to each schema of a document what such a document looks like (``api_examples.json``: one real tuning on an H200)."""
+    """Adds an example to each schema of a document (``api_examples.json``: one real tuning on an H200)."""
     for name, examples in json.loads(EXAMPLES.read_text("utf-8")).items():
         described["components"]["schemas"][name]["examples"] = examples
     return described

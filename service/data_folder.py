@@ -1,4 +1,4 @@
-"""The folder of database and artifacts: made where it is missing, and tried before anything says that it is there."""
+"""The folder of database and artifacts: created if it is missing, and tested before anything relies on it."""
 
 import tempfile
 from pathlib import Path
@@ -11,13 +11,13 @@ VARIABLE = "WARPWRIGHT_DATA"
 
 
 class DataFolderAway(Unavailable):
-    """The data folder cannot be made or written, as for a user without a writable home."""
+    """The data folder cannot be created or written, as for a user without a writable home."""
 
     code = "data-folder-away"
 
 
 def prepare_data_folder(folder: Path) -> None:
-    """Makes the folder and writes a file into it.
+    """Creates the folder and writes a file into it.
 
     Raises:
         DataFolderAway: that failed; the message names the variable that sets another folder.

@@ -1,7 +1,7 @@
 """The JSON that measuring and building record, as types for the OpenAPI document, derived from the values that they write.
 
-Three things set the JSON apart from the values: a row may be older than a field or younger than it (nothing is required, more
-is allowed), a number that JSON does not have is null (``not_finite`` names it), and some parts are left out or stand beside.
+The JSON differs from the values in three ways: a row may be older or newer than a field (nothing is required, more
+is allowed), a number that JSON does not have is null (``not_finite`` names it), and some parts are left out or stored elsewhere.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +24,7 @@ __all__ = ["BuildReport", "Measurement"]
 
 @dataclass(frozen=True, slots=True)
 class SizeCheck:
-    """What became of a candidate at another size of the kernel, and how often that size's grid fills the device."""
+    """A candidate's outcome at another size of the kernel, and how often that size's grid fills the device."""
 
     name: str
     ir: str
@@ -35,7 +35,7 @@ class SizeCheck:
 
 @dataclass(frozen=True, slots=True)
 class BaselineVerdict:
-    """What the verifier says of the compiler's own choice, as a schedule of so many threads."""
+    """The verifier's verdict on the compiler's own choice, as a schedule with this many threads."""
 
     threads: int
     violations: tuple[Violation, ...]
@@ -51,7 +51,7 @@ def _typed_dict(name: str, text: str, fields: Mapping[str, Any]) -> Any:
 
 @cache
 def _recorded(kind: type) -> Any:
-    """A dataclass as the JSON object that was recorded of it."""
+    """A dataclass as its recorded JSON object."""
     return _typed_dict(kind.__name__, kind.__doc__ or "", _fields(kind))
 
 
@@ -68,7 +68,7 @@ def _json(hint: Any) -> Any:
         return _recorded(hint)
     origin, members = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return Union[tuple(_json(member) for member in members)]  # noqa: UP007 - members that are known at run time only
+        return Union[tuple(_json(member) for member in members)]  # noqa: UP007 - members that are known only at run time
     if origin in (tuple, list, Sequence):
         return list[_json(members[0])]  # type: ignore[misc]  # a type made at run time
     if origin in (dict, Mapping):
@@ -78,7 +78,7 @@ def _json(hint: Any) -> Any:
 
 Measurement: Any = _typed_dict(
     "Measurement",
-    "What a measuring session recorded of a candidate; empty before. Times are nanoseconds of one launch.",
+    "What a measuring session recorded about a candidate; empty before. Times are nanoseconds of one launch.",
     {
         **_fields(Measured, without=("candidate", "outcome", "summary")),
         **_fields(Summary),

@@ -1,7 +1,7 @@
 """Request bodies, read before the framework sees them: strict JSON, every refusal a problem document with its place.
 
-``pydantic_core.from_json`` holds most of it: UTF-8 alone, no NaN and no Infinity, no lone surrogates, at most 200 levels. It
-keeps the last of two equal keys and lets NUL characters pass, which no database takes: those two are refused here. Once, for
+``pydantic_core.from_json`` enforces most of it: only UTF-8, no NaN and no Infinity, no lone surrogates, at most 200 levels. It
+keeps the last of two equal keys and accepts NUL characters, which no database accepts: these two are refused here, once for
 all endpoints.
 """
 
@@ -16,11 +16,11 @@ from warpwright.service.errors import BadRequest
 __all__ = ["is_storable", "parse_json"]
 
 MAX_DEPTH = 200
-"""Arrays and objects that a value may stand in: what ``from_json`` reads (pydantic_core 2.50.5; a test holds it)."""
+"""Arrays and objects in which a value may be nested: the limit of ``from_json`` (pydantic_core 2.50.5; a test checks it)."""
 
 
 def parse_json(body: bytes) -> Any:
-    """JSON as the standard has it (RFC 8259), in UTF-8 without a byte order mark, and every key of an object once.
+    """JSON by the standard (RFC 8259), in UTF-8 without a byte order mark, and without duplicate keys.
 
     Raises:
         BadRequest: ``body-not-json`` for syntax, encoding, NaN and infinities; ``body-too-deep``; ``body-key-twice``;
@@ -37,13 +37,13 @@ def parse_json(body: bytes) -> Any:
 
 
 def _refusal(body: bytes, error: ValueError) -> BadRequest:
-    """Which of our codes a body has that is not JSON: Python's own parser takes more, so its value can show what is too much."""
+    """The error code of a body that is not JSON: Python's own parser accepts more, so its value can show what is wrong."""
     encoding = json.detect_encoding(body)
     if encoding != "utf-8":
         wrong = "begins with a byte order mark" if encoding == "utf-8-sig" else f"is {encoding.upper()}"
         return BadRequest(f"the body {wrong}; send plain UTF-8", code="body-not-json", place="/")
     try:
-        # Decoded here: given bytes, Python's parser lets encoded surrogates through.
+        # Decoded here: given bytes, Python's parser accepts encoded surrogates.
         _check_text(json.loads(body.decode(), parse_constant=_refuse_constant), "", 0)
     except BadRequest as refusal:
         return refusal
@@ -66,7 +66,7 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> None:
 
 
 def is_storable(text: str) -> bool:
-    """Whether a database takes this text: no NUL characters, no lone surrogates."""
+    """Whether a database accepts this text: no NUL characters, no lone surrogates."""
     return not any(letter == "\x00" or "\ud800" <= letter <= "\udfff" for letter in text)
 
 
@@ -75,7 +75,9 @@ def _check_text(value: Any, place: str, depth: int) -> None:
         raise BadRequest("the body is nested too deep", code="body-too-deep", place=place[:200])
     if isinstance(value, str):
         if not is_storable(value):
-            raise BadRequest("text holds a NUL or a lone surrogate", code="body-text-invalid", place=place[:200] or "/")
+            raise BadRequest(
+                "the text contains a NUL or a lone surrogate", code="body-text-invalid", place=place[:200] or "/"
+            )
     elif isinstance(value, list):
         for number, item in enumerate(value):
             _check_text(item, f"{place}/{number}", depth + 1)

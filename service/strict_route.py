@@ -1,4 +1,4 @@
-"""The route class of all our routers: bodies go through our strict parser before the framework sees them."""
+"""The route class of all routers: bodies are parsed strictly before the framework sees them."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any

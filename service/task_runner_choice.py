@@ -1,4 +1,4 @@
-"""The task runner that the settings name, with the service's artifact store behind it; nothing of the other one is imported."""
+"""The task runner that the settings name, with the service's artifact store; the other one is not imported."""
 
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,9 @@ def celery_runner(settings: Settings, database: Database) -> "CeleryRunner":
 
 
 class _ArtifactFiles:
-    """The artifacts as runners see them: with a row for each, or workers could not fetch it and a collection would take it."""
+    """The artifacts as runners see them: each with a row, because otherwise workers could not fetch it and a
+    collection would remove it.
+    """
 
     def __init__(self, database: Database, store: ArtifactStore) -> None:
         self._database = database

@@ -16,14 +16,14 @@ __all__ = ["BuildPlan", "build", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
-    """A candidate that is to be built, and its kernel as it was read; a kernel that no schedule can express has no graph."""
+    """A candidate to be built, and its kernel; a kernel that no schedule can express has no graph."""
 
     candidate: Candidate
     kernel: KernelRead | None
 
     @property
     def id(self) -> str:
-        """The candidate's."""
+        """The candidate's value."""
         return self.candidate.id
 
     def ended(self, outcome: Outcome, failure: Failure | None = None) -> Candidate:
@@ -76,7 +76,7 @@ def _build_once(
 ) -> Candidate:
     """Verify, materialize and compile one plan.
 
-    The verifier stands before the lowering: a schedule with a violation is refused and never lowered.
+    The verifier runs before the lowering: a schedule with a violation is refused and never lowered.
     """
     progress, candidate = _Progress(), plan.candidate
     step, started = Step.VERIFY, time.monotonic()
@@ -112,7 +112,7 @@ def _build_once(
     except StepFailed as error:
         progress.seconds[step] = time.monotonic() - started
         if error.outcome is Outcome.TIMED_OUT and patience(request.budget.compile_seconds).is_over:
-            # The job's time ended, not the step's own: nothing was learnt of the candidate.
+            # The job's time ended, not the step's own: nothing was learnt about the candidate.
             return progress.onto(plan.ended(Outcome.SKIPPED, error.failure))
         ended = plan.ended(error.outcome, error.failure)
         return progress.onto(ended, Built(error.report, (), {}) if error.report else None)
@@ -137,7 +137,7 @@ def _plain_source(
     toolchain: Toolchain,
     patience: Callable[[float], Patience],
 ) -> dict[str, bytes]:
-    """What the compiler's own choice is made from, for people; a build is none the worse without it."""
+    """The source of the compiler's own choice, for people; a build does not depend on it."""
     ir = request.variants[candidate.variant].ir
     try:
         source = toolchain.plain_source(ir, candidate.kind, request.profile, patience(SOURCE_SECONDS))

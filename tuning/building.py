@@ -1,7 +1,7 @@
 """The building phase of a tuning: plans become candidates with an outcome, several at a time, in their order.
 
-It ends in time for what was built to be measured. The first few plans have nearly all of the time: without a reference
-nothing can be checked, without the compiler's default and our best nothing is answered.
+It ends early enough to measure what was built. The first few plans may use nearly all of the time: without a reference
+nothing can be checked, and without the compiler's default and our best there is no answer.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,15 +21,15 @@ from warpwright.tuning.verify_baselines import judged
 __all__ = ["Known", "build_all", "nothing_known"]
 
 Known = Callable[[str], Candidate | None]
-"""Gives a candidate that need not be built again, by id."""
+"""Returns a candidate that need not be built again, by id."""
 
 LOOK_SECONDS = 0.2
-"""How often the time is looked at while builds run."""
+"""How often the time is checked while builds run."""
 
 
 @dataclass(slots=True)
 class _Builds:
-    """Builds that run, and are ended when building is over: first those that are not essential."""
+    """Running builds, which are stopped when the building phase ends: first those that are not essential."""
 
     run: TuningRun
     pool: ThreadPoolExecutor
@@ -58,12 +58,12 @@ class _Builds:
 
 
 def nothing_known(candidate: str) -> Candidate | None:
-    """No earlier attempt and no other job built it."""
+    """Default: no earlier attempt and no other job built the candidate."""
     return None
 
 
 def build_all(run: TuningRun, plans: Sequence[BuildPlan], known: Known, parallel: int) -> None:
-    """Build plans, ``parallel`` at a time, except those whose end is known; every one has ended when this returns."""
+    """Build plans, ``parallel`` at a time, except those whose outcome is known; all have ended when this returns."""
 
     def ended(plan: BuildPlan, record: Candidate) -> None:
         run.ended(judged(record, plan.kernel, run.request.profile, run.toolchain))

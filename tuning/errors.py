@@ -44,13 +44,13 @@ def refusal(reply: Refused) -> WarpwrightError:
 
 
 def solver_fault(reply: Reply) -> WarpwrightError | StepFailed:
-    """A solver that raised is a bug of ours; one whose children died by every means may do better later."""
+    """A solver that raised is a bug in Warpwright; one whose children died in every attempt may succeed later."""
     if isinstance(reply, Raised):
         return SolverFault(
-            f"the solver raised {reply.type}: {reply.message[:500]}; please report this fault of Warpwright"
+            f"the solver raised {reply.type}: {reply.message[:500]}; please report this bug in Warpwright"
         )
     how = failed(reply, "solve").failure.message
-    message = f"the solver's process died, with another seed and with the other engine too: {how}"
+    message = f"the solver's process died, also with another seed and with the other engine: {how}"
     return StepFailed(Outcome.INFRASTRUCTURE, Failure("solver-died", message))
 
 

@@ -1,4 +1,4 @@
-"""The measuring phase of a tuning: who takes part in the session, in what order, and what it makes of each candidate."""
+"""The measuring phase of a tuning: which candidates take part in the session, in what order, and their outcomes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ ENVIRONMENT = frozenset(
         Outcome.NOT_APPLICABLE,
     }
 )
-"""Endings of a measurement that say nothing of the candidate: it stays as far as it had come, and the reason stands beside it."""
+"""Outcomes of a measurement that say nothing about the candidate: it keeps its outcome, with the reason as its failure."""
 
 
 def measure_built(run: TuningRun, kernels: Mapping[int, KernelRead]) -> None:
@@ -53,7 +53,7 @@ def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The order of a session, in which a short one still has an answer.
 
     The reference, without which nothing can be checked; the compiler's default; ours by forecast; the compiler's other
-    choices; and at the end whatever may hang, so that it costs nobody else the time.
+    choices; and at the end candidates that may hang, so that they cost the others no time.
     """
     places = {CandidateKind.UNSPECIALIZED: 0, CandidateKind.DEFAULT: 1, CandidateKind.SCHEDULED: 2}
     reference = next((c.id for c in candidates if c.kind is CandidateKind.UNSPECIALIZED), None)
@@ -93,7 +93,7 @@ def confirm(run: TuningRun, checks: SizeChecks) -> None:
 def with_measurement(record: Candidate, outcome: Measurement | StepFailed) -> Candidate:
     """The record with the result of measuring: a time, or the reason why there is none.
 
-    What the environment did to the measurement never takes a candidate's outcome away: it stays compiled, or measured as before.
+    A failure of the environment never changes a candidate's outcome: it stays compiled, or measured as before.
     """
     if isinstance(outcome, StepFailed):
         if outcome.outcome not in ENVIRONMENT:

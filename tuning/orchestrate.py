@@ -92,7 +92,7 @@ def tune(
 
 
 def _never() -> float:
-    """When measuring has to begin where nothing is measured."""
+    """When measuring must begin if nothing is measured: never."""
     return inf
 
 
@@ -104,7 +104,7 @@ def _build(
     known: Known,
     parallel: int,
 ) -> None:
-    """Build the compiler's own choices for the variant ``first`` and what was proposed; other variants' choices if these fit
+    """Build the compiler's own choices for the variant ``first`` and the proposals; other variants' choices if these fit
     nowhere.
     """
     tried = {first}
@@ -138,7 +138,7 @@ def _read(run: TuningRun) -> tuple[dict[int, KernelRead], tuple[VariantReport, .
         except Outage:
             raise
         except StepFailed as error:
-            # Out of time is an honest "unknown"; what is nobody's budget is for the caller to retry.
+            # Out of time is an honest "unknown"; any other failure is for the caller to retry.
             if error.outcome not in (Outcome.TIMED_OUT, Outcome.SKIPPED) or not run.over():
                 raise
             break
@@ -171,7 +171,7 @@ def _propose(run: TuningRun, kernels: Mapping[int, KernelRead]) -> Proposals:
 
 
 def _note(run: TuningRun, best: Candidate | None, missed: str) -> str:
-    """What the answer is based on; says so if something was to be measured, or checked at other sizes, and was not."""
+    """What the answer is based on; says so if something should have been measured, or checked at other sizes, and was not."""
     note = note_of(best)
     if missed and best is not None and best.outcome is Outcome.COMPILED:
         return f"{note}: {words_of(missed)}"

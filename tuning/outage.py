@@ -1,4 +1,4 @@
-"""What tasks run on is away: nobody's kernel is to blame, and whoever asked tries again later."""
+"""An outage of what tasks need: no kernel is to blame, and the caller tries again later."""
 
 from warpwright.solver.domain import WarpwrightError
 
@@ -6,6 +6,6 @@ __all__ = ["Outage"]
 
 
 class Outage(WarpwrightError):
-    """A broker, the workers or a store do not answer for longer than a step has patience; the job waits for them."""
+    """A broker, the workers or a store do not answer within the time limit of a step; the job waits for them."""
 
     code = "unavailable"

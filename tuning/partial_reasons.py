@@ -8,7 +8,7 @@ __all__ = ["INTERRUPTED", "UNMEASURED", "words_of"]
 UNMEASURED: Mapping[str, str] = MappingProxyType(
     {
         "device-busy": "another session had the device",
-        "contended": "another process was at work on the device",
+        "contended": "another process was using the device",
         "hang": "a launch did not come back",
         "device-lost": "the device failed",
         "budget": "the time was up",

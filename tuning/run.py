@@ -1,4 +1,4 @@
-"""The state of one tuning while it runs: what is fixed, what has ended, and how much time is left for what."""
+"""The state of one tuning while it runs: its inputs, what has ended, and how much time is left for each phase."""
 
 import time
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from warpwright.tuning.toolchain import Patience, Stop, Toolchain
 __all__ = ["TuningRun"]
 
 MEASURE_SHARE = 0.5
-"""Of the wall time, at most so much is kept for measuring: a session over nothing is of no use either."""
+"""Largest share of the wall time that is reserved for measuring: a session without builds is of no use either."""
 
 
 @dataclass(slots=True)
@@ -28,41 +28,43 @@ class TuningRun:
     stop: Stop
     deadline: float
     measures: bool
-    """Whether a device was there when the tuning began."""
+    """Whether a device was available when the tuning began."""
     latest_start: Callable[[], float]
-    """When measuring has to begin so that all who want the device end in time, on the monotonic clock."""
+    """When measuring must begin so that all sessions that want the device end in time, on the monotonic clock."""
     records: dict[str, Candidate] = field(default_factory=dict)
     total: int = 0
     cut: bool = False
     """Candidates were left unbuilt so that the built ones can be measured."""
     missed: str = ""
-    """Why a whole session came to nothing."""
+    """Why a whole session gave no result."""
 
     def patience(self, seconds: float) -> Patience:
-        """How long a step may last that has so many seconds of its own."""
+        """The time limit of a step with this many seconds of its own."""
         return Patience(seconds=seconds, deadline=self.deadline, stop=self.stop)
 
     def over(self) -> bool:
-        """Whether nothing more is begun."""
+        """Whether no further step may begin."""
         if time.monotonic() >= self.deadline:
             self.stop.raise_flag("budget")
         return self.stop.is_raised()
 
     def building_is_over(self, *, essential: bool = False) -> bool:
-        """Whether the rest of the time is kept for measuring what was built; ``essential`` plans leave a small session's."""
+        """Whether the remaining time is reserved for measuring what was built; ``essential`` plans leave only the
+        time of a small session.
+        """
         return self.over() or time.monotonic() >= self._build_until(essential)
 
     def ended(self, record: Candidate) -> None:
-        """Keep a candidate's end, and tell it."""
+        """Keep an ended candidate, and report it."""
         self.records[record.id] = record
         self.emit(CandidateEnded(record, done=len(self.records), total=self.total))
 
     def unmeasured(self) -> tuple[Candidate, ...]:
-        """What was to be measured and was not."""
+        """What should have been measured and was not."""
         return tuple(record for record in self.records.values() if record.outcome is Outcome.COMPILED)
 
     def why_unmeasured(self) -> str:
-        """One of ``partial_reasons.UNMEASURED``, or another code that a session gave; empty where nothing is missing."""
+        """One of ``partial_reasons.UNMEASURED``, or another code of a session; empty if nothing is missing."""
         waiting = self.unmeasured()
         if not waiting:
             return ""

@@ -1,7 +1,8 @@
-"""What happens to a solve whose child dies: once more with another seed, then with the other engine, and then it is our fault.
+"""Retries of a solve whose child dies: once more with another seed, then with the other engine; after that it is a
+bug in Warpwright.
 
-A constraint solver is native code. Where a signal ends it, the kernel is not to blame, and another path through the search
-often does not meet the same fault.
+A constraint solver is native code. If a signal ends it, the kernel is not to blame, and another path through the search
+often avoids the same bug.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,13 +13,13 @@ from warpwright.tuning.children import Crashed, Reply
 __all__ = ["OTHER_ENGINE", "answered", "died"]
 
 OTHER_ENGINE = {"cpsat": "z3", "z3": "cpsat", "exact": "cpsat", "enumerate": "cpsat"}
-"""The engine that is asked when one has died twice."""
+"""The engine that is tried after one has died twice."""
 
 Answer = TypeVar("Answer")
 
 
 def died(reply: Reply) -> bool:
-    """Whether a signal ended the child, which nobody's request asks for."""
+    """Whether a signal ended the child, which no request can cause."""
     return isinstance(reply, Crashed) and reply.signal is not None
 
 

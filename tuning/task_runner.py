@@ -21,7 +21,7 @@ class TaskAnswer:
 
 class TaskRunner(Protocol):
     """Runs registered tasks. Thread-safe; blocks its caller; nothing that a task or its process does raises here.
-    What gives tasks out may be away for longer than it has patience: that is ``Outage``, and no task is to blame.
+    If the broker does not answer within the time limit, it raises ``Outage``; no task is to blame for that.
 
     ``cancel`` ends the task and all its processes within a second. If ``output`` is true, the runner gives the task a
     folder of its own under the payload's key ``output``, and returns what is in it; ``inputs`` are files that the task finds

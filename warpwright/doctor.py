@@ -32,7 +32,7 @@ class Finding:
 def examine(*, server: str | None = None, token: str | None = None, run: Run | None = None) -> tuple[Finding, ...]:
     """All findings, in the order in which a user needs them. Tests replace ``run``, which calls programs.
 
-    With a server, what only this machine's own tuning would need is not needed.
+    With a server, requirements of local tunings are optional.
     """
     ask = run or _ask
     here = server is None
@@ -43,7 +43,7 @@ def examine(*, server: str | None = None, token: str | None = None, run: Run | N
         _package("fastapi", "the service, alone or behind a tuning on this machine", "serve", needed=here),
         _package("tilelang", "reading and building TileLang kernels", "kernels"),
         _package("torch", "measuring kernels, comparing with libraries", "kernels"),
-        _package("nvidia-ml-py", "clocks, power and other users of a GPU beside each measurement", "kernels"),
+        _package("nvidia-ml-py", "clocks, power and other users of a GPU with each measurement", "kernels"),
         _nvcc(ask),
         _program("g++", ask, ("g++", "--version"), "building kernels (host side)"),
         _devices(ask),

@@ -1,4 +1,4 @@
-"""Whether the extras that something needs are installed: looked for before the work, and nothing is imported for it."""
+"""Whether the needed extras are installed: checked before the work, without importing them."""
 
 from importlib.util import find_spec
 
@@ -10,7 +10,7 @@ __all__ = ["can_tune", "needs", "needs_service", "needs_tuning"]
 
 
 def needs(doing: str, *extras: str, instead: str = "") -> None:
-    """Returns when all modules of the extras are there; ``instead`` names another way out than installing them.
+    """Returns if all modules of the extras are installed; ``instead`` names an alternative to installing them.
 
     Raises:
         ExtraMissing: some are not; the message names all of them, and the command that installs them.
@@ -46,12 +46,12 @@ def _service(settings: Settings) -> list[str]:
 
 
 def _tuning(settings: Settings) -> list[str]:
-    """Nothing where workers do it, or the stand-in of tests."""
+    """Nothing if workers do it, or the stand-in of tests."""
     return ["kernels", "solve"] if settings.task_runner == "local" and settings.toolchain == "children" else []
 
 
 def _installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except (ImportError, ValueError):  # ValueError: somebody took its place in sys.modules
+    except (ImportError, ValueError):  # ValueError: something replaced it in sys.modules
         return False

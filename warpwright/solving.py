@@ -49,11 +49,11 @@ def solve_kernel(
     reply: Reply = answered(lambda asked: run_task(task, asked, limits), {**payload, **subject}, lambda found: found)
     if isinstance(reply, Raised):
         raise SolverFault(
-            f"the solver raised {reply.type}: {reply.message}; this is a fault of Warpwright, please report it"
+            f"the solver raised {reply.type}: {reply.message}; this is a bug in Warpwright, please report it"
         )
     if died(reply):
         raise SolverFault(
-            "the solver's process died with another seed and with the other engine too", code="solver-died"
+            "the solver's process died, also with another seed and with the other engine", code="solver-died"
         )
     if not isinstance(reply, Returned):
         raise reply_error(reply, "solving")

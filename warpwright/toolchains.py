@@ -1,6 +1,6 @@
 """What a locked choice was compiled with, from package metadata, and the version of our own lowering. No compiler is imported.
 
-A packaged version is the same on every platform, which a lock file is committed for; only a source tree is told by content.
+A packaged version is the same on every platform, which a lock file is committed for; only a source tree is identified by content.
 """
 
 from importlib.metadata import PackageNotFoundError, version

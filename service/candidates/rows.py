@@ -22,7 +22,7 @@ __all__ = ["apply", "candidate_of", "fingerprint_columns", "finite"]
 
 
 def apply(row: CandidateRow, candidate: Candidate) -> None:
-    """Write a candidate into a row; the caller sets identity columns and number; parameters stand in the variant's row."""
+    """Write a candidate into a row; the caller sets identity columns and number; parameters are in the variant's row."""
     row.variant = candidate.variant
     row.kind = candidate.kind.value
     row.outcome = candidate.outcome.value

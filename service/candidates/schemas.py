@@ -1,4 +1,4 @@
-"""Wire forms of candidates: the domain's value, and beside its fields the envelope of a job."""
+"""Wire forms of candidates: the domain's value, in the envelope of a job."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +14,7 @@ __all__ = ["CandidateView", "RecordedCandidate"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedCandidate(Candidate):
-    """A candidate as it was stored: what its session and its build recorded of it is described, and passed on as it is."""
+    """A candidate as stored: the records of its session and its build are described, and passed on unchanged."""
 
     measurement: MeasurementJson = field(default_factory=dict)
     report: BuildReportJson = field(default_factory=dict)
@@ -30,7 +30,7 @@ class CandidateView(RecordedCandidate):
     job: str
     number: Annotated[int, Field(description="Number within the job, in the order of ending, from 1.")]
     attempt: int
-    reused_from: Annotated[str | None, Field(description="Job whose build and measurement it repeats.")]
+    reused_from: Annotated[str | None, Field(description="The job whose build and measurement it reuses.")]
     ended_at: datetime
     artifacts: Annotated[
         dict[str, str], Field(description="Product name to digest; the bytes are at /v1/artifacts/{digest}.")

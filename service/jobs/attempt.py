@@ -99,7 +99,7 @@ class Attempt:
     def _run(self) -> None:
         job, request, self._blamed = self._database.read(self._load)
         self._log = self._log.bind(trace=job.trace_id)
-        # The request's trace goes on in this thread's logs and, through the task runner, into the children.
+        # The request's trace continues in this thread's logs and, through the task runner, into the children.
         bind_contextvars(trace=job.trace_id, job=job.id)
         self._log.info("attempt-started")
         parent = {"traceparent": job.traceparent}

@@ -134,14 +134,14 @@ class AnswerNow(BaseModel):
 
     source: Literal["cache", "solved", "default"]
     measured: bool
-    result: StoredAnswer | None = Field(default=None, description="Of `cache`.")
-    variant: int | None = Field(default=None, description="Of `solved`, as the four below.")
+    result: StoredAnswer | None = Field(default=None, description="Only for `cache`.")
+    variant: int | None = Field(default=None, description="Only for `solved`, like the four below.")
     ir_hash: str | None = None
     status: str | None = Field(default=None, description="The solver's verdict.")
     schedule: ScheduleDocument | None = None
     certificate: CertificateDocument | None = None
-    conflicts: tuple[Conflict, ...] = Field(default=(), description="Of `default`, if no schedule exists.")
-    reason: Failure | None = Field(default=None, description="Of `default`, if the solver was not asked or failed.")
+    conflicts: tuple[Conflict, ...] = Field(default=(), description="Only for `default`: no schedule exists.")
+    reason: Failure | None = Field(default=None, description="Only for `default`: the solver was not asked or failed.")
     transient: bool | None = Field(default=None, description="The same request may succeed later.")
 
 

@@ -36,7 +36,7 @@ def list_workers(
 
 @router.put("/{worker_id}", response_model=WorkerView)
 def heartbeat(worker_id: WorkerName, body: WorkerReport, context: ContextDep, caller: WorkCaller) -> WorkerView:
-    """A worker's heartbeat; the answer tells it whether it should take no new tasks (`draining`)."""
+    """A worker's heartbeat; the answer says whether it should take no new tasks (`draining`)."""
     report = body.model_dump(exclude={"uptime_seconds"})
     if body.uptime_seconds is not None:
         report["started_at"] = now() - timedelta(seconds=body.uptime_seconds)

@@ -388,7 +388,7 @@ def _stage_reach(network: Network, interval: int) -> int:
     With phases given, stages obey ``k_v - k_u >= ceil((lag - II * distance + phase_u - phase_v) / II)``; the earliest
     such stages grow by at most the largest right side out of each task along a path that visits every task once. Earliest
     stages also give the least length, measured from the first start: without an origin that start may be rotated to
-    phase 0, with one a task may need one stage more to stay after it.
+    phase 0, with one a task may need one more stage to stay after it.
     """
     rises = [0] * network.tasks
     for arc in network.arcs:

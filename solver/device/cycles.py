@@ -63,7 +63,7 @@ def arrival_cycles(op: Op, warps: int, load_latency_percent: int) -> int:
 
 
 def plain_copy(op: Op, load_latency_percent: int) -> Op:
-    """The load as it runs outside every pipeline: blocking, by all threads, from issue to the last byte's arrival.
+    """The load as it runs outside all pipelines: blocking, by all threads, from issue to the last byte's arrival.
 
     ``load_latency_percent`` is the load latency when all SMs load, in percent of the idle one.
     """

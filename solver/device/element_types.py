@@ -23,7 +23,7 @@ def element_bits(dtype: str) -> int:
 def tensor_rate_name(dtype: str) -> str:
     """The ``NAME`` of ``tensor_core.NAME_macs_per_cycle`` for operands of this type; all eight-bit floats are ``fp8``.
 
-    A type that no profile speaks of keeps its own name, so that asking for its rate says what is missing.
+    A type that no profile names keeps its own name, so that the error about its rate names it.
     """
     for prefix, name in (("float8", "fp8"), ("float4", "fp4")):
         if dtype.startswith(prefix):

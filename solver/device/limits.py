@@ -25,7 +25,7 @@ WARPGROUP = 4
 WARPGROUP_THREADS = WARPGROUP * WARP_THREADS
 
 USEFUL_REGISTERS = 240
-"""Budget beyond which nothing was seen to gain: ptxas gives a thread 255 at most, and libraries stop at 240."""
+"""Budget above which no gain was seen: ptxas gives a thread at most 255, and libraries stop at 240."""
 
 LARGEST_DEPTH = 12
 """Versions of a buffer that searches offer on their own; a pin may go beyond. At twelve every latency in the profiles is
@@ -59,9 +59,9 @@ class DeviceLimits:
     sm_registers: int
     thread_registers: int
     register_unit_per_warp: int
-    """Registers are handed out to warps in multiples of this."""
+    """Registers are allocated to warps in multiples of this."""
     product_registers: int
-    """Registers of a thread beside its live buffers at a matrix product: addresses, descriptors, loop counters."""
+    """Registers of a thread in addition to its live buffers at a matrix product: addresses, descriptors, loop counters."""
     setmaxnreg_minimum: int
     setmaxnreg_maximum: int
     setmaxnreg_step: int

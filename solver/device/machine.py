@@ -1,4 +1,4 @@
-"""A device as a machine that can be played on: its limits, and how fast its units are, read once from a profile.
+"""A device for the simulator: its limits, and how fast its units are, read once from a profile.
 
 Vendor and measured numbers have their own paths; numbers that were fitted to measured landscapes are under ``model.``
 with origin ``fitted``. A profile without fitted numbers still works: then the simulator uses only vendor numbers, and

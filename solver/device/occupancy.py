@@ -9,7 +9,9 @@ __all__ = ["Footprint", "allocated_registers", "blocks_by_resource", "blocks_per
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What one block takes of an SM. Registers are those of a thread at launch, shared memory without the driver's reserve."""
+    """The resources of an SM that one block uses. Registers are those of a thread at launch, shared memory without
+    the driver's reserve.
+    """
 
     threads: int
     registers_per_thread: int
@@ -17,7 +19,7 @@ class Footprint:
 
 
 def allocated_registers(threads: int, registers_per_thread: int, unit_per_warp: int) -> int:
-    """Registers that the hardware hands out to a block: whole units for each of its warps."""
+    """Registers that the hardware allocates to a block: whole units for each of its warps."""
     warps = max(-(-threads // WARP_THREADS), 1)
     return -(-registers_per_thread * WARP_THREADS // unit_per_warp) * unit_per_warp * warps
 

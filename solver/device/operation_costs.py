@@ -1,4 +1,4 @@
-"""What one operation costs one of the instruction streams that share it, by unit: what a forecast plays.
+"""The cost of one operation for one of the instruction streams that share it, by unit, for the forecast.
 
 Matrix products: an instruction of a warpgroup multiplies 64 rows; its B operand, and its A operand unless that is in
 registers, come out of shared memory anew for every instruction, so the tile shape decides whether the tensor core or
@@ -35,9 +35,9 @@ class OperationCost:
     lead: float = 0.0
     queue: str = ""
     alone: float = field(init=False)
-    """Cycles that it takes when nothing else runs, without lead and tail."""
+    """Cycles that it takes if nothing else runs, without lead and tail."""
     rates: tuple[tuple[str, float], ...] = field(init=False)
-    """Share of each unit that it takes when it runs as fast as alone."""
+    """Share of each unit that it uses if it runs as fast as alone."""
 
     def __post_init__(self) -> None:
         alone = max([self.floor, *(amount for _, amount in self.demands)])

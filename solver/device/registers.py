@@ -24,7 +24,9 @@ __all__ = [
 ]
 
 OTHER_OVERHEAD = 16
-"""Registers beside the live buffers at an operation that is no matrix product; at a product the device's own number."""
+"""Registers in addition to the live buffers at an operation that is not a matrix product; at a product the device
+has its own number.
+"""
 THROUGH_REGISTERS = 40
 """Smallest budget of a role whose threads move data themselves: the minimum of 24 plus addresses and a vector in flight."""
 
@@ -43,7 +45,7 @@ class Registers:
 
 
 def budgets(roles: Sequence[Role], num_warps: int) -> tuple[int, ...]:
-    """Registers per thread of each warpgroup after reallocation, 0 where nothing is reallocated.
+    """Registers per thread of each warpgroup after reallocation, 0 if nothing is reallocated.
 
     Idle warps take their warpgroup's value, an idle warpgroup the smallest of any role (TileLang 0.1.15 wheel, MWS:600-608).
     """

@@ -4,13 +4,13 @@ The two halves of a warp-specialised kernel keep every buffer alive, so TileLang
 merge_shared_memory_allocations.cc:975-1040). What a block takes was read back from compiled kernels (``dyn_shared_memory_buf``
 and ptxas 13.0.88, docs/decisions/0168):
 
-- the versions of a buffer lie side by side, so alignment counts once a buffer and not once a version;
-- a reduction whose threads span more than a warp takes one element a thread (``reduce.cc:22``, ``AllReduceNeedsWorkspace``);
-- a pipeline has two arrays of one 8-byte mbarrier a version, each aligned to 16 bytes; they are static, and as the dynamic
-  array behind them is aligned to 1024, so is their sum.
+- the versions of a buffer are adjacent, so alignment counts once per buffer, not once per version;
+- a reduction whose threads span more than a warp needs one element per thread (``reduce.cc:22``, ``AllReduceNeedsWorkspace``);
+- a pipeline has two arrays of one 8-byte mbarrier per version, each aligned to 16 bytes; they are static, and as the dynamic
+  array after them is aligned to 1024, so is their sum.
 
 A buffer's start is aligned by the largest alignment of the block, which bounds any order in which TileLang packs them: the sum
-is exact where every size is a multiple of it, and at most one alignment a buffer more than what is allocated elsewhere.
+is exact if every size is a multiple of it, and otherwise at most one alignment per buffer more than what is allocated.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,10 +39,10 @@ __all__ = [
 ]
 
 BARRIERS = "barriers"
-"""Who holds the static bytes, in :func:`holders`."""
+"""The name of the static bytes in :func:`holders`."""
 MBARRIER_BYTES = 8
 ARRAY_ALIGNMENT = 16
-"""Of every shared array that no bulk copy and no matrix instruction touches."""
+"""Alignment of every shared array that no bulk copy and no matrix instruction touches."""
 MATRIX_ALIGNMENT = 1024
 """Of buffers of bulk copies and matrix instructions: a swizzle atom (0.1.15, merge_shared_memory_allocations.cc:402)."""
 REGISTER_BITS = 32
@@ -62,12 +62,12 @@ def alignment_of(graph: KernelGraph) -> int:
 
 
 def area_bytes(graph: KernelGraph, size: int, versions: int = 1) -> int:
-    """What ``versions`` copies of ``size`` bytes, side by side, take in a block of this kernel."""
+    """Bytes of ``versions`` adjacent copies of ``size`` bytes in a block of this kernel."""
     return _round_up(size * versions, alignment_of(graph))
 
 
 def barrier_bytes(depth: int) -> int:
-    """Bytes of one pipeline's barriers: a full and an empty one a version."""
+    """Bytes of one pipeline's barriers: a full and an empty one per version."""
     return 2 * _round_up(MBARRIER_BYTES * max(depth, 0), ARRAY_ALIGNMENT)
 
 
@@ -77,10 +77,10 @@ def static_bytes(depths: Iterable[int]) -> int:
 
 
 def reduction_bytes(graph: KernelGraph, op: Op, warps: int) -> int:
-    """Shared memory that a reduction takes in a role of this many warps; 0 for every other operation.
+    """Shared memory that a reduction needs in a role of this many warps; 0 for every other operation.
 
     A row of an accumulator spans warpgroups when they share its columns. Any other fragment's row spans as many threads as
-    hold its result: known for the kernel's own width, and taken to grow with a wider role.
+    hold its result: known for the kernel's own width, and assumed to grow with a wider role.
     """
     if op.kind is not OpKind.REDUCE or not op.writes:
         return 0
@@ -133,7 +133,7 @@ def versions_of(schedule: WarpSchedule) -> dict[str, int]:
 
 
 def holders(graph: KernelGraph, schedule: WarpSchedule) -> tuple[tuple[str, int], ...]:
-    """Bytes of one block by who takes them: buffers, reductions, and the barriers last."""
+    """Bytes of one block by holder: buffers, reductions, and the barriers last."""
     versions = versions_of(schedule)
     held = [(b.name, area_bytes(graph, b.bytes, versions.get(b.name, 1))) for b in shared_buffers(graph)]
     ops = {op.id: op for op in graph.ops}

@@ -1,4 +1,4 @@
-"""What a statement's work costs, in cycles of one SM with its units free: what a frontend writes into the kernel graph.
+"""The cost of a statement's work, in cycles of one SM with its units free: a frontend writes it into the kernel graph.
 
 Every rate comes from the profile.
 

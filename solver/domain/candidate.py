@@ -1,7 +1,7 @@
 """Candidate: one schedule of one variant, from the moment it is chosen until it is measured, as one value everywhere.
 
-The solver proposes it, every step gives back a copy that says more, the database keeps it, the API sends it and the client
-has it again. What is not part of it (its number in a job, the job it was taken over from) is the envelope of whoever sends it.
+The solver proposes it, every step returns a copy with more data, the database stores it, the API sends it and the client
+reads it. What is not part of it (its number in a job, the job that it was reused from) belongs to the sender's envelope.
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate as far as it has come.
+    """A candidate in its current state.
 
     ``id`` is a digest of the variant's kernel, kind and schedule: the same candidate has the same id in every attempt and every
     job of the same kernel. Times are nanoseconds of one launch; ``forecast_ns`` is the simulator's, ``measured_ns`` the
@@ -75,7 +75,7 @@ class Candidate:
     status: str = ""
     """``proven_optimal`` or ``feasible`` for the solver's candidates."""
     structure: Mapping[str, str] = field(default_factory=dict)
-    """The choices that set it apart, in words."""
+    """The choices that distinguish it, in words."""
     forecast_ns: float | None = None
     measured_ns: float | None = None
     measurement: Mapping[str, object] = field(default_factory=dict)
@@ -89,11 +89,11 @@ class Candidate:
     """Wall time by step."""
     products: Annotated[Mapping[str, bytes], BESIDE] = field(default_factory=dict, repr=False)
     """Bytes that it produced, by name (``tilelang_source``, ``cuda_source``, ``ir``, ``binary``, ...), as far as they were read.
-    They are no part of its JSON: stores and the API name them by digest."""
+    They are not part of its JSON: stores and the API name them by digest."""
 
     @property
     def time_ns(self) -> float | None:
-        """The measured time, or the forecast of a candidate that was not measured: what its results are ordered by."""
+        """The measured time, or the forecast of a candidate that was not measured: the sort key of results."""
         return self.measured_ns if self.measured_ns is not None else self.forecast_ns
 
     @property
@@ -103,8 +103,8 @@ class Candidate:
 
     @property
     def source(self) -> str:
-        """The TileLang source to paste: with the schedule in it, or the kernel as it was given for the compiler's own choices.
-        Empty if nobody could write it.
+        """The TileLang source to paste: with the schedule in it, or the unchanged kernel for the compiler's own choices.
+        Empty if it could not be written.
         """
         return (self.products.get("tilelang_source") or self.products.get("plain_source", b"")).decode()
 
@@ -120,7 +120,7 @@ _MEDIA_TYPES = {
 
 
 def media_type(product: str) -> str:
-    """The media type of a product by its name; bytes where the name is not known."""
+    """The media type of a product by its name; bytes if the name is not known."""
     return _MEDIA_TYPES.get(product, "application/octet-stream")
 
 
@@ -144,7 +144,7 @@ class UndecidedStructure:
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """The findings of a search. Nothing proposed means nothing by itself: a search that asked nothing found nothing either."""
+    """The findings of a search. An empty list proves nothing by itself: a search without budget also finds nothing."""
 
     candidates: tuple[Candidate, ...] = ()
     """The solver's, best forecast first."""
@@ -153,7 +153,7 @@ class Proposals:
     ended: str = ""
     """What ended the search early; empty if nothing did."""
     infeasible: bool = False
-    """Whether every structure of every variant was refuted, by proofs that ``rejected`` holds."""
+    """Whether every structure of every variant was refuted, by proofs in ``rejected``."""
 
     @property
     def unknown(self) -> str:

@@ -1,4 +1,4 @@
-"""Candidate ids: a digest of what makes a candidate, equal in every attempt, process and job."""
+"""Candidate ids: a digest of what makes a candidate, the same in every attempt, process and job."""
 
 import json
 

@@ -15,7 +15,7 @@ SCHEMAS: dict[Any, str] = {}
 """The schema string of every document type, such as ``warpwright.pins/1``; ``warpwright.solver.domain.documents`` fills it."""
 
 BESIDE = Field(exclude=True)
-"""Marks a field that never goes into JSON: it travels beside the document."""
+"""Marks a field that never goes into JSON: it is sent separately from the document."""
 
 
 class Embedded:

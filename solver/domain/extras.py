@@ -1,4 +1,4 @@
-"""Extras of the installed package: which modules each brings, and the error that says how to get one that is not there.
+"""Extras of the installed package: which modules each provides, and the error that says how to get a missing one.
 
 A test compares the table with ``pyproject.toml``.
 """
@@ -30,17 +30,17 @@ EXTRAS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "postgres": ("psycopg",),
     }
 )
-"""Top-level modules by the extra that brings them. Of several extras that bring the same one, the first has it here."""
+"""Top-level modules by the extra that provides them. If several extras provide the same one, the first has it here."""
 
 _INSIDE = {"tvm": "kernels"}
 """TileLang keeps its TVM inside its own package: it is imported, and cannot be looked for."""
 
 
 def extra_missing(doing: str, extras: Sequence[str], modules: Sequence[str], instead: str = "") -> ExtraMissing:
-    """The error for ``doing`` without ``modules``, which come with ``extras``; ``instead`` is another way out."""
+    """The error for ``doing`` without ``modules``, which come with ``extras``; ``instead`` is an alternative."""
     remedy = f"pip install 'warpwright[{','.join(extras)}]'"
     other = f", or {instead}" if instead else ""
-    return ExtraMissing(f"{doing} needs what is not installed here ({', '.join(modules)}): {remedy}{other}")
+    return ExtraMissing(f"{doing} needs packages that are not installed ({', '.join(modules)}): {remedy}{other}")
 
 
 def missing_of(module: str | None, doing: str, among: Collection[str] = EXTRAS) -> ExtraMissing | None:

@@ -1,6 +1,6 @@
-"""What a rule family offers, whatever kind of problem it speaks of: one protocol for warp, modulo and Ascend problems.
+"""The protocol of a rule family: the same for warp, modulo and Ascend problems.
 
-A family is one rule of the hardware or the compiler, written as a module. It has three faces that must agree: what ``build``
+A family is one rule of the hardware or the compiler, written as a module. It has three functions that must agree: what ``build``
 forbids is what ``check`` refuses, and ``explain`` gives the numbers of both (docs/decisions/0012 and 0171). What a family writes
 into (a model) and what it judges (an answer) carry their problem with them.
 """
@@ -18,10 +18,10 @@ AnswerT = TypeVar("AnswerT", contravariant=True)
 
 
 class RuleFamily(Protocol[ProblemT, ModelT, AnswerT]):
-    """One rule with its three faces."""
+    """One rule with its three functions."""
 
     NAME: str
-    """The family's name: the label of its constraints, and who speaks in violations and conflicts."""
+    """The family's name: the label of its constraints, and its name in violations and conflicts."""
 
     def build(self, model: ModelT, /) -> None:
         """Writes the rule into a model of a problem."""

@@ -1,9 +1,9 @@
-"""Outcome: how a candidate, or one step of it, ended, and whose fault that is. The one list for all folders.
+"""Outcome: how a candidate, or one step of it, ended, and who caused it. The only such list for all folders.
 
 ::
 
-    measured  compiled  solved                               no fault: it got as far as this machine can take it
-    not_applicable  reference_failed  contended              no fault: nothing was learnt about the candidate
+    measured  compiled  solved                               no failure: as far as this machine can get
+    not_applicable  reference_failed  contended              no failure: nothing was learnt about the candidate
     cancelled  skipped  proposed
     refused  not_honoured  wrong_result  compile_failed      the candidate's own: remembered as a negative result
     over_resource  launch_failed  timed_out  crashed
@@ -42,13 +42,13 @@ class Outcome(StrEnum):
     SKIPPED = "skipped"
     """The budget ended or the job was cancelled before it was built."""
     CANCELLED = "cancelled"
-    """A step that was stopped from outside while it ran. A candidate never ends so: it is as far as it had come before."""
+    """A step that was stopped from outside while it ran. A candidate never ends so: it keeps its outcome from before."""
     PROPOSED = "proposed"
-    """Chosen, and not tried yet; a candidate that has ended is never this."""
+    """Chosen, but not tried yet; never the outcome of an ended candidate."""
 
     @property
     def fault(self) -> "Fault":
-        """Whose fault it is."""
+        """Who caused it."""
         return FAULTS[self]
 
     @property
@@ -58,7 +58,7 @@ class Outcome(StrEnum):
 
     @property
     def retried(self) -> bool:
-        """Whether the same work should be given out again."""
+        """Whether the same work should be tried again."""
         return self.fault is Fault.INFRASTRUCTURE
 
     @property
@@ -73,7 +73,7 @@ class Outcome(StrEnum):
 
 
 class Fault(StrEnum):
-    """Whose fault an outcome is."""
+    """Who causes an outcome."""
 
     NONE = "none"
     CANDIDATE = "candidate"

@@ -1,4 +1,4 @@
-"""Where a kernel's operations stand: inside which loops, in which order, and which values live across iterations."""
+"""Where a kernel's operations are: inside which loops, in which order, and which values live across iterations."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,9 +8,9 @@ __all__ = ["SourceOrder"]
 
 
 class SourceOrder:
-    """Lookups over one kernel graph that the graph's own lists would answer slowly.
+    """Lookups over one kernel graph that would be slow with the graph's own lists.
 
-    ``ops`` and ``scopes`` are by id. An unknown id raises KeyError: whoever asks has read the graph.
+    ``ops`` and ``scopes`` are by id. An unknown id raises KeyError.
     """
 
     def __init__(self, graph: KernelGraph) -> None:

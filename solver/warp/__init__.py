@@ -8,8 +8,8 @@ In the order in which a solve uses them:
 ``families/``          the rules, one module each: ``build``, ``check``, ``explain``
 ``bounds``             lower bounds of the interval
 ``objective``          which of two schedules is better
-``fallback_schedules`` simple schedules without a search, to doubt an "infeasible" by
-``solve``              the search; ``decode`` reads its values, ``conflicts`` explains that there are none
+``fallback_schedules`` simple schedules without a search, to cross-check "infeasible"
+``solve``              the search; ``decode`` reads its values, ``conflicts`` explains why there is no schedule
 ``schedule_reader``    a finished schedule read with its kernel; ``registers`` and ``timing`` follow from it
 ``verify``             every rule on a finished schedule, without an engine; ``certify`` states what was proven
 """

@@ -71,6 +71,6 @@ def binding(reading: Reading) -> tuple[str, ...]:
 
 
 def _deeper(schedule: WarpSchedule, pipeline: str) -> WarpSchedule:
-    """The schedule with one version more in a pipeline."""
+    """The schedule with one more version in a pipeline."""
     pipelines = tuple(replace(p, depth=p.depth + 1) if p.name == pipeline else p for p in schedule.pipelines)
     return replace(schedule, pipelines=pipelines)

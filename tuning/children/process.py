@@ -303,7 +303,7 @@ class Child:
 
 
 class _Expected:
-    """What a task said of what it does now: over within so many seconds. Waiting for a processor does not count."""
+    """A task's announcement that its current step ends within so many seconds. Waiting for a processor does not count."""
 
     def __init__(self, seconds: float, what: str, pid: int) -> None:
         self.seconds = seconds

@@ -1,6 +1,6 @@
 """The possible replies of a supervised task: a closed union, one class per case.
 
-Nothing here says whose fault it was; ``warpwright.lowering.outcome`` decides that for the step that was run.
+Nothing here says who caused it; ``warpwright.lowering.outcome`` decides that for the step that was run.
 """
 
 from dataclasses import dataclass, field
@@ -55,8 +55,8 @@ class Raised:
 class TimedOut:
     """A clock ran out and the process tree was killed. ``start`` means that the child did not get as far as the work.
 
-    ``launch``: the task had said that what it did ends within so many seconds (``warpwright.lowering.emit.within``), and it did
-    not; ``what`` is the task's own word for it.
+    ``launch``: the task had announced that a step ends within a time limit (``warpwright.lowering.emit.within``), and it did
+    not; ``what`` is the task's own name for it.
     """
 
     clock: Literal["wall", "cpu", "start", "launch"]

@@ -32,7 +32,7 @@ def of_reply(reply: Reply, step: ChildStep) -> StepOutcome | None:
         case Refused(code=code, message=message, place=place):
             return _refused(code, f"{message} (at {place})" if place else message)
         case Raised(type=kind, message=message) if step == "measure":
-            # Ours: nothing that a kernel does raises an error of Python's.
+            # A bug in Warpwright: nothing that a kernel does raises an error of Python's.
             return StepOutcome(Outcome.INFRASTRUCTURE, _short(f"{kind}: {message}"), ("measure_raised",))
         case Raised(type=kind, message=message):
             return StepOutcome(Outcome.COMPILE_FAILED, _short(f"{kind}: {message}"), (f"{step}_raised",))
@@ -41,18 +41,18 @@ def of_reply(reply: Reply, step: ChildStep) -> StepOutcome | None:
                 Outcome.INFRASTRUCTURE, f"the child did not start within {limit:g} s", ("start_timeout",)
             )
         case TimedOut(clock="launch", limit_seconds=limit):
-            return StepOutcome(Outcome.TIMED_OUT, f"a launch did not come back within {limit:.1f} s", ("hang",))
+            return StepOutcome(Outcome.TIMED_OUT, f"a launch did not return within {limit:.1f} s", ("hang",))
         case TimedOut(clock=clock, limit_seconds=limit):
             return StepOutcome(Outcome.TIMED_OUT, f"{step} ran past {limit:g} s of {clock} time", (f"{clock}_time",))
         case Crashed(signal=signal.SIGKILL | signal.SIGTERM):
-            return StepOutcome(Outcome.INFRASTRUCTURE, f"somebody ended the {step} process", ("killed",))
+            return StepOutcome(Outcome.INFRASTRUCTURE, f"the {step} process was killed from outside", ("killed",))
         case Crashed(exit_code=code, signal=number, output_tail=tail):
             how = signal.Signals(number).name if number is not None else f"exit code {code}"
             return StepOutcome(Outcome.CRASHED, _short(f"the {step} process ended by {how}: {tail}"), (how,))
         case OutOfMemory(used_bytes=used, limit_bytes=limit) if used <= limit:
             return StepOutcome(Outcome.INFRASTRUCTURE, f"this machine ran out of memory in {step}", ("machine_memory",))
         case OutOfMemory(used_bytes=used, limit_bytes=limit):
-            message = f"{step} took {used >> 20} MiB of host memory, {limit >> 20} MiB are allowed"
+            message = f"{step} used {used >> 20} MiB of host memory, at most {limit >> 20} MiB are allowed"
             return StepOutcome(Outcome.OVER_RESOURCE, message, ("host_memory",), "host memory", used, limit)
         case OutputExceeded(limit_bytes=limit):
             message = f"{step} printed or answered more than {limit} bytes"

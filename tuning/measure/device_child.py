@@ -1,6 +1,6 @@
-"""The child that owns a device, from its parent's side: every question may end it, and the next one finds a fresh one.
+"""The child that owns a device, from its parent's side: every question may end it, and the next question gets a fresh one.
 
-What was learnt of kernels goes along with each question: how long a launch may take follows from it.
+Each question carries what was learnt about kernels: it determines how long a launch may take.
 """
 
 import threading
@@ -23,7 +23,7 @@ from warpwright.tuning.children.step_outcome import of_reply
 __all__ = ["DeviceChild", "RoundsBroken", "job_document"]
 
 STICKY = frozenset({"kernel-faulted", "device-lost"})
-"""Answers after which a child's device context is of no more use."""
+"""Answers after which a child's device context can no longer be used."""
 
 PROBE_LIMITS = Limits(wall_seconds=120.0, memory_bytes=64 << 30)
 
@@ -31,12 +31,14 @@ TRIES = 3
 """Attempts at a question whose child ended by a failure that the candidate did not cause."""
 
 HEALTH_TRIES = 2
-"""Of the canary: a driver may need a moment to clear up after a kernel that was ended."""
+"""Attempts at the canary: a driver may need a moment to clean up after a killed kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundsBroken:
-    """Rounds that ended without figures. ``culprit`` is the kernel (``watched_device.named``) that did it, empty if unknown."""
+    """Rounds that ended without figures. ``culprit`` is the kernel (``watched_device.named``) that caused it, empty
+    if unknown.
+    """
 
     outcome: StepOutcome
     culprit: str
@@ -55,10 +57,10 @@ class DeviceChild:
     _times: dict[str, float] = field(default_factory=dict)
     """Nanoseconds of a launch of each kernel that was timed."""
     _bad: dict[str, StepOutcome] = field(default_factory=dict)
-    """Kernels that never came back or broke the context: what has one of them as its reference cannot be checked."""
+    """Kernels that never returned or broke the context: a candidate with such a reference cannot be checked."""
 
     def healthy(self, seconds: float = PROBE_LIMITS.wall_seconds) -> StepOutcome | None:
-        """None when a fresh or idle child computes the canary right within so many seconds; why not otherwise."""
+        """None if a fresh or idle child computes the canary correctly within the time limit; otherwise the reason."""
         outcome: StepOutcome | None = None
         for left in reversed(range(HEALTH_TRIES)):
             outcome = self._canary(replace(PROBE_LIMITS, wall_seconds=min(seconds, PROBE_LIMITS.wall_seconds)))
@@ -69,7 +71,7 @@ class DeviceChild:
         return outcome
 
     def measure(self, job: MeasureJob, seconds: float) -> Measured:
-        """One candidate within so many seconds, whatever becomes of the child."""
+        """One candidate within the time limit, whatever happens to the child."""
         reference = named(job.reference) if job.reference is not None else ""
         if reference in self._bad and reference != named(job.kernel):
             return Measured(job.candidate, self.protocol.name, self._bad[reference])
@@ -88,7 +90,7 @@ class DeviceChild:
         return Measured(job.candidate, self.protocol.name, outcome, seconds=time.monotonic() - begun)
 
     def usable_after(self, outcome: StepOutcome) -> bool:
-        """Whether the child may be used again; if not it is gone when this returns."""
+        """Whether the child may be used again; if not, it is gone when this returns."""
         ended = {Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.DEVICE_LOST, Outcome.INFRASTRUCTURE}
         if outcome.kind not in ended and not {"hang", *STICKY} & set(outcome.details):
             return True
@@ -96,7 +98,7 @@ class DeviceChild:
         return False
 
     def rounds(self, jobs: Sequence[MeasureJob], seconds: float, *, screening: bool = False) -> Rounds | RoundsBroken:
-        """Interleaved rounds within so many seconds."""
+        """Interleaved rounds within the time limit."""
         action = "screening" if screening else "rounds"
         reply = self._ask(action, jobs, replace(self.limits, wall_seconds=seconds))
         if isinstance(reply, Returned):
@@ -145,7 +147,7 @@ class DeviceChild:
         return reply
 
     def _expected(self, jobs: Sequence[MeasureJob]) -> dict[str, float]:
-        """What a launch of each kernel is thought to take: as it was timed, else the most that anything known says."""
+        """Expected time of a launch of each kernel: its measured time, else the largest known estimate."""
         fastest = min(self._times.values(), default=0.0)
         expected: dict[str, float] = {}
         for job in jobs:
@@ -178,14 +180,14 @@ def job_document(job: MeasureJob) -> dict[str, Any]:
 
 
 def _culprit(reply: Reply) -> str:
-    """The kernel that was running when a child ended, as far as it had said so."""
+    """The kernel that was running when a child ended, if the child had named it."""
     if isinstance(reply, TimedOut):
         return reply.what
     return (reply.place or "") if isinstance(reply, Refused) and reply.code in STICKY else ""
 
 
 def _blamed(reply: Reply, job: MeasureJob, bad: dict[str, StepOutcome]) -> StepOutcome:
-    """A candidate's outcome; what its reference did is not its fault, nor that of others with the same one."""
+    """A candidate's outcome; a failure of its reference is not its fault, nor that of others with the same reference."""
     culprit = _culprit(reply)
     outcome = of_reply(replace(reply, place=None) if isinstance(reply, Refused) and culprit else reply, "measure")
     assert outcome is not None

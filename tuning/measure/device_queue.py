@@ -1,7 +1,7 @@
-"""Who else wants a device of this machine, and until when: what a session must know to be fair to the others.
+"""Which sessions want a device of this machine, and until when: what a session must know to be fair to the others.
 
-A place is a file that its owner holds locked; the kernel drops the lock when the owner dies, and whoever finds an unlocked one
-removes it. Its name says all there is to know. Deadlines are on the monotonic clock, which all processes of a machine share.
+A place is a file that its owner keeps locked; the kernel drops the lock when the owner dies, and whoever finds an unlocked one
+removes it. Its name contains all its data. Deadlines are on the monotonic clock, which all processes of a machine share.
 """
 
 import contextlib
@@ -22,9 +22,9 @@ READY, LATER = "ready", "later"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Wanted:
-    """Somebody's wish: the session must be over by ``deadline`` and takes ``need_seconds`` at least.
+    """One request: the session must end by ``deadline`` and takes at least ``need_seconds``.
 
-    ``ready``: waits now; else its kernels are still being built. Ordered by deadline.
+    ``ready``: it waits now; otherwise its kernels are still being built. Ordered by deadline.
     """
 
     deadline: float
@@ -34,7 +34,7 @@ class Wanted:
 
 
 class DeviceQueue:
-    """All who want one device, by files of one folder."""
+    """All requests for one device, as files of one folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -44,7 +44,7 @@ class DeviceQueue:
         return QueuePlace(self, self._folder, deadline, need_seconds, ready)
 
     def wanted(self) -> list[Wanted]:
-        """Everybody's wishes, the most urgent first; those of processes that died are removed."""
+        """All requests, the most urgent first; those of dead processes are removed."""
         try:
             names = os.listdir(self._folder)
         except FileNotFoundError:
@@ -53,7 +53,7 @@ class DeviceQueue:
         return sorted(found)
 
     def room(self) -> float:
-        """Until when a session that runs now can go on without making anybody late who is not late already."""
+        """Until when a running session can continue without making another one late that is not late already."""
         now = time.monotonic()
         return min(_latest_starts([wish for wish in self.wanted() if wish.deadline > now]), default=math.inf)
 
@@ -94,7 +94,7 @@ class QueuePlace:
 
     def __enter__(self) -> "QueuePlace":
         self._folder.mkdir(parents=True, exist_ok=True)
-        # Locked before it has its name: an unlocked one would be taken for a dead process's.
+        # Locked before it gets its name: an unlocked one would count as that of a dead process.
         hidden = self._folder / f".{self._name}"
         self._fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._fd, fcntl.LOCK_EX)
@@ -111,19 +111,19 @@ class QueuePlace:
             self._fd = None
 
     def is_first(self) -> bool:
-        """Whether nobody who is ready is more urgent."""
+        """Whether no ready request is more urgent."""
         first = next((wish for wish in self._queue.wanted() if wish.ready), None)
         return first is None or first.name == self._name
 
     def latest_start(self) -> float:
-        """When this session must begin so that it and all that come after it end in time, on the monotonic clock."""
+        """When this session must begin so that it and all later ones end in time, on the monotonic clock."""
         wishes = self._queue.wanted()
         mine = next((number for number, wish in enumerate(wishes) if wish.name == self._name), len(wishes))
         return min(_latest_starts(wishes[mine:]), default=math.inf)
 
 
 def _latest_starts(wishes: Iterable[Wanted]) -> Iterable[float]:
-    """When the first must begin for each of them to end in time, one after another."""
+    """When the first one must begin so that all of them end in time, one after another."""
     needed = 0.0
     for wish in wishes:
         needed += wish.need_seconds

@@ -60,9 +60,10 @@ class Devices:
         self._answers: dict[int, FoundDevice | None] = {}
 
     def all(self) -> tuple[FoundDevice, ...]:
-        """Every device that its driver shows. None is opened: a session may be measuring on it. Each session tries it first.
+        """Every device that its driver lists. None is opened, because a session may be measuring on it. Each session
+        tests it first.
 
-        A device, or that there is none, is known for good; a question that was killed or came late says neither, and is asked
+        That there is a device, or none, is remembered; a query that was killed or late says neither, and is repeated
         again the next time.
         """
         with self._lock:
@@ -101,7 +102,7 @@ class Devices:
         yield from streamed(session)
 
     def announced(self, profile: HardwareProfile, deadline: float) -> AbstractContextManager[Callable[[], float]]:
-        """See ``Toolchain.announced``. Devices of other machines have queues of their own, which nobody here sees."""
+        """See ``Toolchain.announced``. Devices of other machines have their own queues, which are not visible here."""
         device = self.for_profile(profile)
         if device is None or device.options.get("kind") not in LOCAL:
             return nullcontext(_whenever)
@@ -244,7 +245,7 @@ def _outcome(measured: Measured) -> Measurement | StepFailed:
         # Neighbours excuse a time, and a candidate without a reference was not checked: neither is the candidate's fault.
         flag = next((each for each in ("contended", "yardstick", "implausible") if each in measured.flags), "contended")
         outcome = _UNFIT[flag]
-        why = flag if flag != "contended" else f"another process was at work on the device{_neighbours(measured)}"
+        why = flag if flag != "contended" else f"another process was using the device{_neighbours(measured)}"
         failure = Failure(code_of(outcome, [flag]), f"timed at {measured.summary.median_ns:.0f} ns, but {why}")
         return StepFailed(outcome, failure, report=record)
     outcome = measured.outcome.kind
@@ -253,7 +254,7 @@ def _outcome(measured: Measured) -> Measurement | StepFailed:
 
 
 def _neighbours(measured: Measured) -> str:
-    """Who they were, as far as the driver told."""
+    """Which processes they were, as far as the driver knows."""
     seen = [conditions.foreign for conditions in (measured.before, measured.after) if conditions is not None]
     names = sorted({name for each in seen for name in each})
     return f": {', '.join(names)}" if names else ""

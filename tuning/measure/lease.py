@@ -1,6 +1,6 @@
-"""A device lease: one measuring session a device, held by a file lock that the kernel drops when its holder dies.
+"""A device lease: one measuring session per device, a file lock that the kernel drops when its holder dies.
 
-Who waits has a place in the device's queue (:mod:`warpwright.tuning.measure.device_queue`): the one whose time ends first
+Waiting sessions have a place in the device's queue (:mod:`warpwright.tuning.measure.device_queue`): the one whose time ends first
 comes first.
 """
 
@@ -36,10 +36,10 @@ class DeviceLease:
     Args:
         device: name of the device.
         patience_seconds: how long to wait for it.
-        deadline: by when the session must be over, on the monotonic clock; who has the least time comes first.
-        need_seconds: what the session takes at least.
+        deadline: when the session must have ended, on the monotonic clock; the one with the least time comes first.
+        need_seconds: minimum time of the session.
         cancel: ends the waiting.
-        folder: ``WARPWRIGHT_LEASES`` without it, else one in the temporary folder for each user.
+        folder: default: ``WARPWRIGHT_LEASES``, else one in the temporary folder for each user.
     """
 
     def __init__(
@@ -90,14 +90,14 @@ class DeviceLease:
 
 
 def lease_name(options: dict[str, Any], identity: str = "") -> str:
-    """What a device's lease is called: its identity, which ``options`` may hold too, else how it is opened."""
+    """The name of a device's lease: its identity, which ``options`` may also have, else how it is opened."""
     return identity or str(
         options.get("uuid") or f"{options.get('kind')}-{options.get('index', 0)}-{options.get('name', '')}"
     )
 
 
 def queue_of_device(device: str, folder: Path | None = None) -> DeviceQueue:
-    """The queue of those who want a device."""
+    """The queue of requests for a device."""
     return DeviceQueue(_folder(folder) / (_file_name(device) + ".queue"))
 
 

@@ -1,10 +1,11 @@
 """A measuring session on one device, from the parent's side: lease, child, every candidate, interleaved finalists, verdict.
 
 A candidate that hangs or breaks its context loses only its own result: the child is killed, a fresh one must compute a
-canary right, and the session goes on. A device that fails the canary ends the session; what was not measured is not blamed.
+canary correctly, and the session continues. A device that fails the canary ends the session; candidates that were
+not measured are not blamed.
 
-Time is planned: candidates are taken in their order while there is time for the rounds as well, and while nobody who waits for
-the device would be late; the first few are measured in any case.
+Time is planned: candidates are measured in their order while there is time for the rounds as well, and while no
+session that waits for the device would be late; the first few are measured in any case.
 """
 
 import threading
@@ -43,15 +44,15 @@ LIMITS = Limits(wall_seconds=60.0, cpu_seconds=600.0, memory_bytes=64 << 30, out
 PREPARE_LIMITS = Limits(wall_seconds=120.0, memory_bytes=64 << 30)
 
 LEAST_SECONDS = 3.0
-"""A device that comes free with less than this left is of no use to the session."""
+"""A device that becomes free with less time left than this is of no use to the session."""
 
 ROUND_TRIES = 3
-"""Of the rounds, each without the finalist that ended the ones before."""
+"""Attempts at the rounds, each without the finalist that ended the previous ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureReport:
-    """What a session found. ``winner`` is never a contended, implausible, wrong or unmeasured candidate; None if all are."""
+    """The results of a session. ``winner`` is never a contended, implausible, wrong or unmeasured candidate; None if all are."""
 
     results: tuple[Measured, ...]
     rounds: Rounds | None = None
@@ -93,18 +94,19 @@ def measure_all(
     """Measures all jobs in order, then the finalists interleaved.
 
     Args:
-        jobs: candidates, baselines and yardsticks, the most wanted first: ``ESSENTIAL`` are measured though others wait.
-        protocol: how times are taken.
+        jobs: candidates, baselines and yardsticks, the most important first: ``ESSENTIAL`` are measured even if others wait.
+        protocol: how times are measured.
         device: ``{"kind": "cuda", "index": 0}``, ``{"kind": "npu", ...}`` or ``{"kind": "simulated", ...}``.
-        preference: who wins among those that tie, first named first; the fastest when none is named.
+        preference: who wins a tie, first named first; the fastest if none is named.
         baselines: the compiler's own choices; the answer is never one that is slower than the fastest of them.
-        always_final: candidates that take part in the rounds even when they are slow (baselines, yardsticks).
+        always_final: candidates that take part in the rounds even if they are slow (baselines, yardsticks).
         groups: the fastest of each takes part in the rounds too, so that every group has a figure of the same rounds.
-        budget_seconds: for all of it, waiting for the device included; no candidate is begun that would leave the rounds no time.
+        budget_seconds: for everything, waiting for the device included; no candidate is begun that would leave no
+            time for the rounds.
         limits: of one candidate's check and timing.
         lease_patience_seconds: how long to wait for another session on the device; None: as long as the budget allows.
         cancel: ends the session early; the report is then partial and valid.
-        on_result: called with every result as it is there.
+        on_result: called with every result as soon as it exists.
         trace: of the request behind the session, for the log lines of its children.
     """
     deadline = time.monotonic() + budget_seconds
@@ -134,7 +136,7 @@ def measure_all(
 def _name(pool: ChildPool, device: dict[str, Any], cancel: threading.Event) -> str:
     """The name of the lease: the device's own identity if known, because an index may mean another device in each process.
 
-    The child loads its libraries at the same time, before anybody has to wait for it.
+    The child loads its libraries at the same time, before anything has to wait for them.
     """
     reply = pool.run("measure.device", {"action": "identify", "device": device}, PREPARE_LIMITS, cancel=cancel)
     return lease_name(device, reply.value["identity"] if isinstance(reply, Returned) else "")
@@ -152,7 +154,7 @@ class _Session:
     time: SessionTime
     queue: DeviceQueue
     hung: str = ""
-    """The last candidate whose launch did not come back."""
+    """The last candidate whose launch did not return."""
 
     def run(self, jobs: Sequence[MeasureJob], choice: Choice, seats: Seats, on_result: OnResult) -> MeasureReport:
         results: list[Measured] = []
@@ -177,12 +179,12 @@ class _Session:
         return MeasureReport(tuple(results), rounds, screening, decision, self.child.facts, partial)
 
     def over(self, place: int, results: Sequence[Measured]) -> StepOutcome | None:
-        """Why the candidate at this place is not begun, None when it is."""
+        """Why the candidate at this place is not begun; None if it is."""
         if self.child.cancel.is_set():
             return StepOutcome(Outcome.CANCELLED, "not measured: the session was stopped", ("stopped",))
         medians = [result.summary.median_ns for result in results if result.summary is not None]
         if not self.time.allows(medians, self.time.deadline):
-            cause = f", part of which {self.hung} cost, whose launch did not come back" if self.hung else ""
+            cause = f", partly because a launch of {self.hung} did not return" if self.hung else ""
             details = ("hang", "budget") if self.hung else ("budget",)
             return StepOutcome(Outcome.CANCELLED, f"not measured: the session's time limit was reached{cause}", details)
         if place >= ESSENTIAL and not self.time.allows(medians, self.queue.room()):
@@ -190,11 +192,11 @@ class _Session:
         return None
 
     def after_fault(self) -> StepOutcome | None:
-        """Why nothing more can be measured after a fault, None when a fresh child is well."""
+        """Why nothing more can be measured after a fault; None if a fresh child is healthy."""
         trouble = self.child.healthy(self.time.left())
         if trouble is None or not self.hung or trouble.kind is Outcome.CANCELLED:
             return trouble
-        message = f"not measured: the device was not well after {self.hung} hung: {trouble.message}"
+        message = f"not measured: the device was not healthy after {self.hung} hung: {trouble.message}"
         return StepOutcome(trouble.kind, message, ("hang", *trouble.details))
 
     def screen(self, jobs: Sequence[MeasureJob], results: list[Measured]) -> Rounds | None:
@@ -213,7 +215,7 @@ class _Session:
         seats: Seats,
         screening: Rounds | None,
     ) -> tuple[Rounds | None, Verdict | None]:
-        """Rounds of the finalists, and the verdict over those that may win: by the rounds, or by what each took alone."""
+        """Rounds of the finalists, and the verdict over those that may win: by the rounds, or by separate times."""
         found = self.final_rounds(jobs, results, seats, screening)
         eligible = _eligible(results, screening)
         figures: dict[str, Sequence[float]] = {name: (time_ns,) for name, time_ns in eligible.items()}
@@ -226,7 +228,7 @@ class _Session:
     def final_rounds(
         self, jobs: Sequence[MeasureJob], results: list[Measured], seats: Seats, screening: Rounds | None
     ) -> Rounds | None:
-        """The finalists' rounds, played again without whoever ended them; None when they were not played to an end."""
+        """The finalists' rounds, repeated without a finalist that ended them; None if they never ran to the end."""
         for _ in range(ROUND_TRIES):
             eligible = _eligible(results, screening)
             if not eligible:
@@ -238,7 +240,7 @@ class _Session:
         return None
 
     def seated(self, medians: dict[str, float], eligible: dict[str, float], seats: Seats) -> set[str]:
-        """Who takes part in the rounds: the fastest that may win, who always does, and the fastest of each group."""
+        """Who takes part in the rounds: the fastest that may win, those that always do, and the fastest of each group."""
         protocol = self.child.protocol
         always_final, groups = seats
         chosen = set(finalists(eligible, protocol.finalist_margin, protocol.finalists_maximum))
@@ -250,7 +252,7 @@ class _Session:
     def rounds(
         self, jobs: Sequence[MeasureJob], results: list[Measured], *, screening: bool = False
     ) -> Rounds | RoundsBroken | None:
-        """The interleaved rounds; who ended them has no time any more, and a fresh child is well when this returns."""
+        """The interleaved rounds; a finalist that ended them loses its time, and a fresh child is healthy when this returns."""
         if self.child.cancel.is_set() or not jobs:
             return None
         seconds = self.time.for_rounds(len(jobs), self.child.limits.wall_seconds)
@@ -267,7 +269,7 @@ class _Session:
 
 
 def _take_back(results: list[Measured], wrong: Mapping[str, str]) -> None:
-    """Those whose outputs were wrong after the rounds have no time; ``wrong`` says what was found."""
+    """Finalists whose outputs were wrong after the rounds lose their time; ``wrong`` has the errors."""
     for place, result in enumerate(results):
         if result.candidate in wrong:
             outcome = StepOutcome(Outcome.WRONG_RESULT, wrong[result.candidate], ("after_rounds",))
@@ -275,7 +277,7 @@ def _take_back(results: list[Measured], wrong: Mapping[str, str]) -> None:
 
 
 def _medians(results: Sequence[Measured], screening: Rounds | None) -> dict[str, float]:
-    """Times of all that were timed: of the screening rounds where there were any, else each one's own."""
+    """Times of all that were timed: from the screening rounds if there were any, else the separate ones."""
     timed = {result.candidate: result.summary.median_ns for result in results if result.summary is not None}
     if screening is None or screening.contended:
         return timed
@@ -283,6 +285,6 @@ def _medians(results: Sequence[Measured], screening: Rounds | None) -> dict[str,
 
 
 def _eligible(results: Sequence[Measured], screening: Rounds | None) -> dict[str, float]:
-    """As :func:`_medians`, of those that may win."""
+    """As :func:`_medians`, for those that may win."""
     medians = _medians(results, screening)
     return {r.candidate: medians[r.candidate] for r in results if r.eligible and r.candidate in medians}

@@ -1,4 +1,4 @@
-"""The time of a measuring session: what is planned before it begins, and what was learnt while it ran.
+"""The time of a measuring session: its plan before it begins, and what was learnt while it ran.
 
 A candidate costs about a second on an H200 (docs/decisions/0032-protocol-gpu-1.md); the rounds cost what their protocol says.
 """
@@ -11,21 +11,21 @@ from warpwright.lowering.measure.protocol import Protocol
 __all__ = ["ESSENTIAL", "SessionTime", "essential_seconds", "planned_seconds", "rounds_seconds"]
 
 ESSENTIAL = 3
-"""Of the candidates in order, how many are measured though others wait: reference, the compiler's default, our best."""
+"""How many candidates, in order, are measured even if others wait: reference, the compiler's default, our best."""
 
 START_SECONDS = 3.0
-"""From the lease to the first candidate: a context, the canary, and what torch loads at its first use."""
+"""Time from the lease to the first candidate: a context, the canary, and what torch loads at its first use."""
 CANDIDATE_SECONDS = 1.5
-"""Of one candidate before any was measured."""
+"""Expected time of one candidate before any was measured."""
 LEAST_FOR_A_CANDIDATE = 5.0
-"""No candidate's limit is shorter, however little time is left: who is begun may end."""
+"""No candidate's limit is shorter, however little time is left: a candidate that was begun may end."""
 LEAST_FOR_ROUNDS = 30.0
 ROUNDS_MARGIN = 1.5
-"""Rounds take longer than their launches: flushes, the check at their end."""
+"""Factor by which rounds take longer than their launches: flushes, the check at their end."""
 
 
 def rounds_seconds(protocol: Protocol, count: int, median_ns: float = 0.0) -> float:
-    """What interleaved rounds of so many candidates take."""
+    """Time of interleaved rounds of this many candidates."""
     if not count:
         return 0.0
     visit = protocol.round_warmup_ms + protocol.rest_ms + protocol.runs_per_round * 2 * median_ns / 1e6
@@ -35,12 +35,12 @@ def rounds_seconds(protocol: Protocol, count: int, median_ns: float = 0.0) -> fl
 
 
 def planned_seconds(protocol: Protocol, count: int) -> float:
-    """What a session over so many candidates takes."""
+    """Time of a session over this many candidates."""
     return START_SECONDS + CANDIDATE_SECONDS * count + rounds_seconds(protocol, count)
 
 
 def essential_seconds(protocol: Protocol, count: int) -> float:
-    """What a session takes at least: the essential ones of so many candidates."""
+    """Minimum time of a session: the essential ones of this many candidates."""
     return planned_seconds(protocol, min(count, ESSENTIAL))
 
 
@@ -57,7 +57,7 @@ class SessionTime:
         return max(0.0, self.deadline - time.monotonic())
 
     def took(self, seconds: float) -> None:
-        """A candidate took so long."""
+        """Records how long a candidate took."""
         self._spent.append(seconds)
 
     def allows(self, medians_ns: Sequence[float], until: float) -> bool:
@@ -70,9 +70,9 @@ class SessionTime:
         return now + candidate + rounds_seconds(self._protocol, len(medians_ns) + 1, typical) <= until
 
     def for_candidate(self, begun: int) -> float:
-        """The limit of the next candidate, so that the rounds of those before it have their time."""
+        """The limit of the next candidate that leaves time for the rounds of those before it."""
         return max(LEAST_FOR_A_CANDIDATE, self.left() - rounds_seconds(self._protocol, begun + 1))
 
     def for_rounds(self, count: int, candidate_seconds: float) -> float:
-        """The limit of the rounds: generous, as they began in time."""
+        """The limit of the rounds: generous, because they began in time."""
         return max(LEAST_FOR_ROUNDS, candidate_seconds * count / 2)

@@ -21,7 +21,7 @@ MACHINE = frozenset(
 def report_failure(error: Exception, *, as_json: bool) -> ExitCode:
     """Tells the user what went wrong: a bug in Warpwright with its traceback, an expected error without.
 
-    A command's body imports what it works with: a package that is not there is told with the extra that brings it.
+    A command's body imports what it needs: for a missing package, the message names the extra.
     """
     if isinstance(error, ModuleNotFoundError):
         error = missing_of(error.name, "this command") or error

@@ -24,7 +24,7 @@ class _Server(uvicorn.Server):
         self._begun = begun
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Starts; says so when requests are answered."""
+        """Starts; reports when requests are answered."""
         await super().startup(sockets)
         if self.started:
             self._begun()

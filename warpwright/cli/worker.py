@@ -44,7 +44,7 @@ def run_worker_command(capabilities: str | None, slots: int, name: str, broker: 
 
 
 def _extras_of(capability: str) -> tuple[str, ...]:
-    """What the tasks of a capability import: a solver, or TileLang; nothing for a word that is no capability."""
+    """What the tasks of a capability import: a solver, or TileLang; nothing for an unknown capability."""
     if capability == "solve":
         return ("solve",)
     return ("kernels",) if capability in QUEUES or capability.startswith("measure") else ()

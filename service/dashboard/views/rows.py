@@ -16,7 +16,7 @@ __all__ = ["JobRow", "job_rows"]
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """One job in a list. Times are nanoseconds of one launch; ``measured`` tells a measurement from a forecast."""
+    """One job in a list. Times are nanoseconds of one launch; ``measured`` distinguishes a measurement from a forecast."""
 
     id: str
     name: str

@@ -1,7 +1,7 @@
 """The rule families of Ascend scheduler calls: one module per rule (:class:`warpwright.solver.domain.family.RuleFamily`).
 
 A model is a :class:`Network`, which feeds the exact search and, translated, CP-SAT and Z3, so that all engines see the same
-feasible set; an answer is a :class:`CallReading`. ``event_flags`` never refuses, so it is no family: it gives notes.
+feasible set; an answer is a :class:`CallReading`. ``event_flags`` never refuses, so it is not a family: it gives notes.
 """
 
 from warpwright.solver.ascend.answer import SchedulerAnswer

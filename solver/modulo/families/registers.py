@@ -66,7 +66,7 @@ def explain(problem: ModuloProblem, reading: ModuloReading | None) -> tuple[Fact
         else:
             top = peak(_spans(problem, reading.schedule, group.name), reading.schedule.interval)
             largest, note = top.total, top.who
-        facts.append(Fact(group.name, largest, group.registers, "registers a thread", note=note))
+        facts.append(Fact(group.name, largest, group.registers, "registers per thread", note=note))
     return tuple(facts)
 
 

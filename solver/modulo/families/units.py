@@ -104,12 +104,12 @@ def check(reading: ModuloReading) -> tuple[Violation, ...]:
 
 
 def explain(problem: ModuloProblem, reading: ModuloReading | None) -> tuple[Fact, ...]:
-    """Peak of every unit in one interval with how busy it is; without a schedule, its busy cycles an iteration."""
+    """Peak of every unit in one interval with how busy it is; without a schedule, its busy cycles per iteration."""
     facts = []
     for unit in problem.units:
         if reading is None:
             busy = sum(use.amount * use.cycles for _, use in _uses(problem, unit.name))
-            facts.append(Fact(unit.name, busy, None, "busy cycles an iteration"))
+            facts.append(Fact(unit.name, busy, None, "busy cycles per iteration"))
             continue
         spans = _spans(problem, reading.schedule, unit.name)
         busy = sum(span.amount * (span.end - span.start) for span in spans)

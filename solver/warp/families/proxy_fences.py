@@ -1,11 +1,11 @@
-"""What a role read through one proxy is not overwritten through the other before the reads were performed.
+"""What a role reads through one proxy is not overwritten through the other before the reads were performed.
 
-A slot that bulk copies fill is refilled as soon as it was given back. The arrival that gives it back does not wait for loads
+A version that bulk copies fill is refilled as soon as it was released. The arrival that releases it does not wait for loads
 in flight: on an H200 the next bulk copy overwrote what a thread was still reading (docs/findings/release-after-generic-reads.md).
-So a release after generic reads has a fence of the reading role behind the last of them; products that read by descriptors
-and bulk stores are over when their waits are. The other way round, an asynchronous reader of what ``cp.async`` filled fences
-behind its wait: the arrival that TileLang defers to the end of the copies is no fence. All other pairs are TileLang's own
-(docs/proxies.md). ``build`` adds nothing: where the fences stand follows from the placement
+So a release after generic reads needs a fence of the reading role after the last of them; products that read by descriptors
+and bulk stores have ended after their waits. The other way round, an asynchronous reader of what ``cp.async`` filled fences
+after its wait: the arrival that TileLang defers to the end of the copies is not a fence. TileLang handles all other pairs
+(docs/proxies.md). ``build`` adds nothing: the places of the fences follow from the placement
 (:func:`warpwright.solver.warp.layout.proxies.with_fences`), and the family of pipeline depths counts their time.
 Source: PTX ISA 8.x, memory consistency model, proxies; TileLang 0.1.15 wheel, MWS:375-401, 1391-1419.
 """
@@ -28,7 +28,7 @@ def build(enc: WarpEncoding) -> None:
 
 
 def check(reading: Reading) -> tuple[Violation, ...]:
-    """Every gap, and every fence that stands in no consumer's span of its pipeline."""
+    """Every gap, and every fence outside a consumer's span of its pipeline."""
     found: list[Violation] = []
     for (scope, role), body in reading.bodies.items():
         spans = reading.spans(scope, role)
@@ -37,7 +37,7 @@ def check(reading: Reading) -> tuple[Violation, ...]:
                 continue
             around = reading.around(position, entry.pipeline, spans)
             if not around or around[0].producing:
-                message = f"{role} fences {entry.pipeline} in {scope} outside of a consumer's span of it"
+                message = f"{role} fences {entry.pipeline} in {scope} outside a consumer's span of it"
                 found.append(Violation(NAME, "fence-outside-span", message, entry.pipeline))
     graph, wgmma = reading.problem.graph, reading.problem.device.wgmma
     found += [_violation(gap) for gap in gaps(graph, reading.schedule, wgmma=wgmma)]
@@ -52,14 +52,14 @@ def _violation(gap: Gap) -> Violation:
         )
         return Violation(NAME, "release-unfenced", message, gap.pipeline)
     message = (
-        f"{gap.role} reads {gap.pipeline} in {gap.because} through the asynchronous proxy without a fence behind its wait: "
+        f"{gap.role} reads {gap.pipeline} in {gap.because} through the asynchronous proxy without a fence after its wait: "
         "cp.async filled it through the generic one"
     )
     return Violation(NAME, "read-unfenced", message, gap.pipeline)
 
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
-    """Fences an iteration of each pipeline's scope, and what one costs."""
+    """Fences per iteration of each pipeline's scope, and the cost of one."""
     note = f"{problem.device.proxy_fence_cycles:,} cycles each, before the release"
     if reading is None:
         needed = tuple(

@@ -1,10 +1,10 @@
-"""Through which proxy an operation reaches shared memory, and where a role needs a fence between two of them.
+"""Through which proxy an operation accesses shared memory, and where a role needs a fence between two of them.
 
 Ordinary loads and stores, ``ldmatrix`` and ``cp.async`` use the generic proxy; bulk copies and products that read operands by
 descriptors (wgmma, tcgen05) use the asynchronous one. Accesses of one address through both are ordered only where a thread
 executes ``fence.proxy.async`` between them (PTX ISA 8.x, memory consistency model, "proxies" and ``membar/fence``). TileLang
 0.1.15 fences what a role *writes* generically before another one touches it asynchronously (MWS:375-401, 1391-1419) and
-nothing else; ``docs/proxies.md`` holds every pair with what it emits.
+nothing else; ``docs/proxies.md`` lists every pair with what it emits.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ __all__ = ["Gap", "Proxy", "fences_release", "gaps", "read_by", "with_fences", "
 
 
 class Proxy(StrEnum):
-    """A way to shared memory."""
+    """A path to shared memory."""
 
     GENERIC = "generic"
     ASYNC = "async"
@@ -40,7 +40,7 @@ def read_by(op: Op, *, wgmma: bool) -> Proxy:
 
 
 def fences_release(buffer: str, fills: Iterable[Op], uses: Iterable[Op], *, wgmma: bool) -> bool:
-    """Whether a role that uses a buffer in these ways fences before it gives a slot of it back: bulk copies refill what it reads
+    """Whether a role that uses a buffer in these ways fences before it releases a version of it: bulk copies refill what it reads
     through the generic proxy.
     """
     bulk = any(written_by(op) is Proxy.ASYNC and _touches(op.writes, frozenset({buffer})) for op in fills)
@@ -53,7 +53,7 @@ def fences_release(buffer: str, fills: Iterable[Op], uses: Iterable[Op], *, wgmm
 class Gap:
     """A place in a role's body where a fence is missing: before the entry at ``position``.
 
-    ``because`` names the operation or loop whose accesses it would order; ``before_release`` tells the two rules apart: before
+    ``because`` names the operation or loop whose accesses it would order; ``before_release`` distinguishes the two rules: before
     a release after generic reads, or before an asynchronous read of what ``cp.async`` filled.
     """
 
@@ -75,7 +75,7 @@ class _Open:
 
 
 def with_fences(graph: KernelGraph, schedule: WarpSchedule, *, wgmma: bool) -> WarpSchedule:
-    """The schedule with a fence in every gap: once a release, and one fence for releases that stand side by side."""
+    """The schedule with a fence in every gap: once per release, and one fence for adjacent releases."""
     missing = {(gap.scope, gap.role, gap.position): Fence(gap.pipeline) for gap in gaps(graph, schedule, wgmma=wgmma)}
     programs = []
     for program in schedule.scopes:
@@ -140,7 +140,7 @@ class _Reader:
                 del spans[entry.pipeline]
 
     def _below(self, item: str, role: str) -> Iterator[Op]:
-        """The operation, or all that the role runs in the loop."""
+        """The operation, or everything that the role runs in the loop."""
         if item in self._ops:
             yield self._ops[item]
             return
@@ -167,7 +167,7 @@ class _Reader:
         )
 
     def _starts_async(self, item: str, role: str, pipeline: str) -> bool:
-        """Whether the item reads asynchronously what ``cp.async`` wrote: TileLang's deferred arrival is no fence."""
+        """Whether the item reads asynchronously what ``cp.async`` wrote: TileLang's deferred arrival is not a fence."""
         if not any(op.kind is OpKind.ASYNC_LOAD for op in self._fills(pipeline, role)):
             return False
         return any(

@@ -126,7 +126,7 @@ def test_a_hang_costs_its_launch_and_not_the_limit_of_a_candidate() -> None:
     report = measure_all([job("hang"), job("good")], device)
     assert kinds(report) == {"hang": Outcome.TIMED_OUT, "good": Outcome.MEASURED}
     outcome = report.result("hang").outcome
-    assert (outcome.details, outcome.message) == (("hang",), "a launch did not come back within 2.0 s")
+    assert (outcome.details, outcome.message) == (("hang",), "a launch did not return within 2.0 s")
     assert report.winner == "good"
 
 
@@ -144,7 +144,7 @@ def test_a_reference_that_hangs_is_launched_once_and_blames_nobody() -> None:
         "a": Outcome.REFERENCE_FAILED,
         "b": Outcome.REFERENCE_FAILED,
     }
-    assert report.result("b").outcome.message == "the reference: a launch did not come back within 2.0 s"
+    assert report.result("b").outcome.message == "the reference: a launch did not return within 2.0 s"
     assert report.result("b").device is None, "nothing was run for it"
 
 

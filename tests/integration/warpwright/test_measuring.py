@@ -97,7 +97,7 @@ def test_a_default_that_hangs_costs_the_others_nothing(start: Callable[..., Serv
         "2": "measured",
     }
     assert found["default"]["failure"]["code"] == "hang"
-    assert "did not come back within 2.0 s" in found["default"]["failure"]["message"]
+    assert "did not return within 2.0 s" in found["default"]["failure"]["message"]
     assert answer["best"] == found["0"]["id"]
     assert (code, answer["partial"], answer["note"]) == (ExitCode.OK, False, "measured")
 
@@ -200,7 +200,7 @@ def test_times_taken_beside_a_busy_neighbour_are_no_times(start: Callable[..., S
     for candidate in answer["candidates"]:
         assert (candidate["outcome"], candidate["measured_ns"]) == ("compiled", None)
         assert candidate["failure"]["code"] == "contended"
-        assert "another process was at work on the device" in candidate["failure"]["message"]
+        assert "another process was using the device" in candidate["failure"]["message"]
 
 
 def test_a_device_that_fails_takes_no_candidate_along(start: Callable[..., Service], tmp_path: Path) -> None:
