@@ -10,9 +10,11 @@ from pathlib import Path
 
 from warpwright.solver.domain import WarpwrightError
 
-__all__ = ["DEFAULT_PORT", "Settings", "SettingsError", "default_data_folder", "is_loopback"]
+__all__ = ["DEFAULT_PORT", "TASK_RUNNERS", "Settings", "SettingsError", "default_data_folder", "is_loopback"]
 
 DEFAULT_PORT = 8753
+TASK_RUNNERS = ("local", "celery")
+"""Names of the adapters of the task runner port (``warpwright.service.task_runner_choice`` makes them)."""
 MAX_PORT = 65535
 _MAY_BE_ZERO = frozenset({"port", "job_slots", "build_slots", "max_wait_seconds", "shutdown_seconds", "retention_days"})
 """Settings for which zero has a meaning: any port, no runner, as many as fit, never wait, at once."""
@@ -96,7 +98,7 @@ class Settings:
     def __post_init__(self) -> None:
         if self.toolchain not in ("children", "stand_in", "stand_in_device", "stand_in_children"):
             raise SettingsError(f"there is no toolchain {self.toolchain!r}", place=PREFIX + "TOOLCHAIN")
-        if self.task_runner not in ("local", "celery"):
+        if self.task_runner not in TASK_RUNNERS:
             raise SettingsError(f"there is no task runner {self.task_runner!r}", place=PREFIX + "TASK_RUNNER")
         if self.log_format not in ("console", "json"):
             raise SettingsError(f"there is no log format {self.log_format!r}", place=PREFIX + "LOG_FORMAT")

@@ -12,6 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.contract.tuning.conftest import RUNNERS
+from warpwright.service.settings import TASK_RUNNERS
 from warpwright.tuning.children import (
     Cancelled,
     Crashed,
@@ -165,6 +167,10 @@ def test_threads_get_each_their_own_answer(runner: TaskRunner) -> None:
 
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(ask, range(12))) == list(range(12))
+
+
+def test_every_task_runner_of_the_settings_is_held_to_this() -> None:
+    assert set(RUNNERS) == set(TASK_RUNNERS)
 
 
 def test_it_says_what_it_takes(runner: TaskRunner) -> None:
