@@ -5,14 +5,18 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRoute
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from benchmarks.kernels.graphs import gemm_graph
 from benchmarks.ranking import schedule_of
 from tests.acceptance.service.jobs_over_http import finished
+from warpwright.service.dashboard import router
 from warpwright.service.settings import Settings
 from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.service.testing.running import RunningService
@@ -26,6 +30,21 @@ SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-backgr
 LOOSE = {"region"}
 """Axe's ``region`` rule counts the skip link as content outside a landmark; best practice, not WCAG."""
 DRAWN = "drawn"
+
+
+def plain_pages() -> list[str]:
+    """Paths of the pages that need nothing: a new page is among them by its route."""
+    pages = (route for route in router.routes if isinstance(route, APIRoute) and "GET" in (route.methods or ()))
+    return [
+        route.path
+        for route in pages
+        if get_type_hints(route.endpoint)["return"] is HTMLResponse
+        and not route.param_convertors
+        and not any(parameter.field_info.is_required() for parameter in route.dependant.query_params)
+    ]
+
+
+PAGES = plain_pages()
 
 
 class DrawingToolchain(StandInToolchain):

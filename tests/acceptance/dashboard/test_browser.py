@@ -9,25 +9,19 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.acceptance.dashboard.conftest import Shown, accessible, keep
+from tests.acceptance.dashboard.conftest import PAGES, Shown, accessible, keep
 from warpwright.service.testing import new_ir
 
 pytestmark = pytest.mark.timeout(240)
 
 
 def paths(shown: Shown) -> dict[str, str]:
-    return {
-        "overview": "/",
-        "jobs": "/jobs",
+    return {path.strip("/") or "overview": path for path in PAGES} | {
         "job": f"/jobs/{shown.measured}",
         "lossy": f"/jobs/{shown.lossy}",
         "drawn": f"/jobs/{shown.drawn}",
         "impossible": f"/jobs/{shown.impossible}",
-        "results": "/results",
-        "workers": "/workers",
-        "compare": f"/compare?a={shown.drawn}&b={shown.drawn}",
-        "model": "/model",
-        "profiles": "/profiles",
+        "compared": f"/compare?a={shown.drawn}&b={shown.drawn}",
         "hostile": f"/jobs/{shown.hostile}",
     }
 
@@ -35,7 +29,7 @@ def paths(shown: Shown) -> dict[str, str]:
 def test_pages_are_clean_and_accessible(shown: Shown, page: Page) -> None:
     for name, path in paths(shown).items():
         page.goto(shown.service.url + path)
-        if name in ("drawn", "compare"):
+        if name in ("drawn", "compared"):
             expect(page.locator(".timeline-area[data-ready]").first).to_be_visible(timeout=20_000)
         page.wait_for_timeout(300)
         accessible(page, name)

@@ -6,26 +6,21 @@ import re
 
 import pytest
 
-from tests.acceptance.dashboard.conftest import HOSTILE, Shown
+from tests.acceptance.dashboard.conftest import HOSTILE, PAGES, Shown
 from warpwright.service.settings import Settings
 from warpwright.service.testing import StandInToolchain
 from warpwright.service.testing.running import RunningService
 
-PAGES = (
-    "/",
-    "/jobs",
-    "/compare",
-    "/kernels",
-    "/results",
-    "/results?stale=true",
-    "/profiles",
-    "/workers",
-    "/model",
-    "/login",
-)
+
+def test_the_menu_has_pages_only(shown: Shown) -> None:
+    menu = re.search(r'<nav aria-label="Main">(.*?)</nav>', shown.service.client.get("/").text, re.DOTALL)
+    assert menu is not None
+    links = re.findall(r'href="([^"]+)"', menu[1])
+    assert len(links) > 5
+    assert set(links) <= set(PAGES)
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", [*PAGES, "/results?stale=true"])
 def test_every_page_answers_and_asks_no_other_host(shown: Shown, path: str) -> None:
     answer = shown.service.client.get(path)
     assert answer.status_code == 200, answer.text
