@@ -1,0 +1,38 @@
+"""Every kernel file of ``examples/``: it is read with all its variants, and the default has a schedule that the verifier accepts.
+
+A new kernel file is among them by lying there. Files called ``ascend_*`` are for an Ascend device, all others for an H200.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from warpwright.graphs import read_graph
+from warpwright.kernel_file import read_kernel_file
+from warpwright.legality import violations_of
+from warpwright.solver.domain import Feasible, ProvenOptimal
+from warpwright.solver.profiles import load_profile
+from warpwright.solving import solve_kernel
+from warpwright.tuning.children import ChildPool
+
+FILES = sorted((Path(__file__).resolve().parents[3] / "examples").glob("*.py"))
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ChildPool]:
+    with ChildPool(1) as warm:
+        yield warm
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def test_a_kernel_file_has_a_legal_schedule(file: Path, pool: ChildPool) -> None:
+    family = read_kernel_file(file, pool=pool)
+    assert len({variant.ir for variant in family.variants}) == len(family.variants)
+    profile = load_profile("ascend950" if file.stem.startswith("ascend_") else "h200")
+    for variant in family.variants:
+        read_graph(variant.ir, profile, pool=pool)
+    verdict = solve_kernel(family, profile, pool=pool)
+    assert isinstance(verdict, ProvenOptimal | Feasible), verdict
+    graph = read_graph(family.variants[0].ir, profile, pool=pool)
+    assert violations_of(graph, profile, verdict.schedule) == ()
