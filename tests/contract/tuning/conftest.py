@@ -1,4 +1,4 @@
-"""Every test of this folder runs on every task runner. A new one gets a line in ``RUNNERS``, and passes."""
+"""The task runners that the contract of their port is tried with. A new one gets a line in ``RUNNERS``, and passes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
