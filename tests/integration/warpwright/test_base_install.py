@@ -89,7 +89,7 @@ print(result.note, len(result.candidates))
 
 with Client() as client:
     job = client.wait(client.submit(submission_of(kernel, profile)).id, seconds=60.0)
-    print(job.state.value, client.candidate(job.id, job.best).schedule["num_warps"] > 0)
+    print(job.state.value, client.candidate(job.id, job.best).schedule.num_warps > 0)
 
 async def asked():
     async with AsyncClient() as client:
