@@ -12,7 +12,7 @@ from typing import Any
 
 from warpwright.lowering.compile.options import BuildOption
 from warpwright.lowering.measure.protocol import GPU_1
-from warpwright.solver.ascend.certify import CONSTRAINT_SET as ASCEND_CONSTRAINT_SET
+from warpwright.solver.ascend.problem import CONSTRAINT_SET as ASCEND_CONSTRAINT_SET
 from warpwright.solver.ascend.verify import verify_buffers
 from warpwright.solver.domain import (
     CandidateKind,

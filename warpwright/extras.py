@@ -6,7 +6,7 @@ from warpwright.service.settings import Settings
 from warpwright.solver.domain.errors import ExtraMissing
 from warpwright.solver.domain.extras import EXTRAS, extra_missing
 
-__all__ = ["can_tune", "needs", "needs_service", "needs_tuning"]
+__all__ = ["can_tune", "needs", "needs_modules", "needs_service", "needs_tuning"]
 
 
 def needs(doing: str, *extras: str, instead: str = "") -> None:
@@ -19,6 +19,12 @@ def needs(doing: str, *extras: str, instead: str = "") -> None:
     missing = [module for modules in lacking.values() for module in modules]
     if missing:
         raise extra_missing(doing, [extra for extra, modules in lacking.items() if modules], missing, instead)
+
+
+def needs_modules(doing: str, extra: str, *modules: str) -> None:
+    """As :func:`needs`, for something that does with a part of what the extra brings."""
+    if missing := [module for module in modules if not _installed(module)]:
+        raise extra_missing(doing, [extra], missing)
 
 
 def needs_service(settings: Settings, doing: str, *, instead: str = "") -> None:

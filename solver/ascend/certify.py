@@ -6,14 +6,11 @@ import numpy
 
 from warpwright.solver.ascend.kernel_capacity import MemoryUse
 from warpwright.solver.ascend.optimise import NodeLimits
-from warpwright.solver.ascend.problem import LoopProblem, Problem
+from warpwright.solver.ascend.problem import CONSTRAINT_SET, LoopProblem, Problem
 from warpwright.solver.ascend.solve import CallResult
 from warpwright.solver.domain import ROOT, Bound, Certificate, HardwareProfile, SchedulerCall, digest_text
 
-__all__ = ["CONSTRAINT_SET", "certificate_of"]
-
-CONSTRAINT_SET = "ascend-buffer/1"
-"""Version of the Ascend families: a change of any rule changes it and makes stored results stale."""
+__all__ = ["certificate_of"]
 
 
 def certificate_of(

@@ -11,7 +11,18 @@ from typing import Any
 
 from warpwright.solver.domain import DocumentError
 
-__all__ = ["PIPE_BITS", "LoopProblem", "MemoryGroup", "Problem", "StraightProblem", "problem_from_call"]
+__all__ = [
+    "CONSTRAINT_SET",
+    "PIPE_BITS",
+    "LoopProblem",
+    "MemoryGroup",
+    "Problem",
+    "StraightProblem",
+    "problem_from_call",
+]
+
+CONSTRAINT_SET = "ascend-buffer/1"
+"""Version of the Ascend families: a change of any rule changes it and makes stored results stale."""
 
 PIPE_BITS: dict[str, int] = {"mte1": 1, "mte2": 2, "mte3": 4, "cube": 8, "vector": 16, "fixpipe": 32, "scalar": 64}
 """Bits of a task's ``resource_flags`` (TileLang 0.1.15 wheel, ``src/ascend/transform/ascend_pipe.h:50-63``)."""

@@ -14,6 +14,7 @@ from warpwright.cli.options import BundleOptions
 from warpwright.cli.progress import TuningProgress
 from warpwright.cli.tune import stoppable
 from warpwright.client import Client
+from warpwright.extras import needs_modules
 from warpwright.lowering.measure.result import Measured
 from warpwright.remote import result_of_job, submission_of, tune_there
 from warpwright.result import Result
@@ -66,12 +67,15 @@ def run_measure(bundle: Path, out: Path, device: str, budget: float) -> ExitCode
     """Measures a bundle on a device of this machine and writes the results document.
 
     Raises:
+        ExtraMissing: torch, or what computes figures, is not installed.
         BundleError: the file is not a bundle.
         WarpwrightError: ``device-unknown``.
     """
+    options = _device(device)
+    needs_modules("measuring", "kernels", *(["torch"] if options["kind"] != "simulated" else []), "numpy")
     writable_file(out)
     with stoppable() as stop:
-        text = measure_bundle(bundle, _device(device), budget_seconds=budget, cancel=stop.event, on_result=_show)
+        text = measure_bundle(bundle, options, budget_seconds=budget, cancel=stop.event, on_result=_show)
     out.write_text(text + "\n", "utf-8")
     document = json.loads(text)
     winner = document["verdict"]["winner"] if document["verdict"] else "none"

@@ -14,7 +14,7 @@ from warpwright.solver.domain.extras import EXTRAS
 __all__ = ["Installed"]
 
 ROOT = Path(__file__).resolve().parents[3]
-BEHIND = {"kernels": ("tvm", "tvm_ffi", "pynvml", "numpy")}
+BEHIND = {"kernels": ("tvm", "tvm_ffi", "pynvml", "numpy"), "cluster": ("opentelemetry", "structlog")}
 """What comes with an extra and is not in its row of the table: it is inside another package, or another extra has it too."""
 
 HOOK = """

@@ -199,3 +199,37 @@ def test_a_function_that_lacks_an_extra_says_how_to_get_it(base: Installed) -> N
     assert told.keys() == wanted.keys()
     for name, extras in wanted.items():
         assert f"pip install 'warpwright[{extras}]'" in told[name]
+
+
+SERVER = """
+from pathlib import Path
+from warpwright.service.settings import Settings
+from warpwright.service.testing.running import RunningService
+
+with RunningService(Settings(data=Path("data"), job_slots=0)) as service:
+    print(service.client.get("/readyz").status_code, service.client.get("/").status_code)
+    answer = service.client.post("/v1/solve", json={"ir": "{}", "profile": "h200"})
+    print(answer.status_code, answer.json()["code"], answer.json()["detail"])
+"""
+
+
+def test_a_server_without_a_solver_serves_and_says_what_it_lacks(tmp_path: Path) -> None:
+    done = Installed(tmp_path, "serve").python("-c", SERVER)
+    assert done.returncode == 0, done.stderr
+    ready, solved = done.stdout.splitlines()
+    assert ready == "200 200"
+    assert solved.startswith("501 extra-missing ")
+    assert "pip install 'warpwright[kernels]'" in solved
+
+
+WORKER = """
+import warpwright.tuning.workers.celery_worker
+import warpwright.tuning.solver_tasks
+from warpwright.solver.engines import engine
+print(engine().solve is not None)
+"""
+
+
+def test_a_worker_that_solves_needs_no_web_framework_and_no_tilelang(tmp_path: Path) -> None:
+    done = Installed(tmp_path, "cluster", "solve").python("-c", WORKER)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.integration.warpwright.installed import Installed
 from warpwright.bundles import contents_of
 from warpwright.cli.bundle import run_measure
 from warpwright.cli.exit_codes import ExitCode
@@ -75,12 +76,27 @@ def test_without_a_reference_nothing_is_packed(tmp_path: Path) -> None:
         contents_of(result(candidate(CandidateKind.SCHEDULED, binary=b"")), tmp_path)
 
 
+def toy_bundle(file: Path) -> None:
+    """Two candidates for the simulated device."""
+    reference = simulated_kernel("reference")
+    jobs = tuple(MeasureJob(name, simulated_kernel(name), reference) for name in ("fast", "slow"))
+    pack(file, Contents(jobs=jobs, origin="job_1", profile="h200"))
+
+
+@pytest.mark.parametrize("device", ["0", "simulated"])
+def test_a_machine_that_cannot_measure_says_what_it_lacks(tmp_path: Path, device: str) -> None:
+    base = Installed(tmp_path)
+    toy_bundle(base.home / "b.tar")
+    done = base.warpwright("measure", "b.tar", "--device", device)
+    assert done.returncode == ExitCode.MISSING, done.stderr
+    assert "pip install 'warpwright[kernels]'" in done.stderr
+    assert not (base.home / "results.json").exists()
+
+
 def test_measure_writes_results_with_a_winner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reference = simulated_kernel("reference")
-    jobs = tuple(MeasureJob(name, simulated_kernel(name), reference) for name in ("fast", "slow"))
-    pack(tmp_path / "b.tar", Contents(jobs=jobs, origin="job_1", profile="h200"))
+    toy_bundle(tmp_path / "b.tar")
     monkeypatch.setattr("warpwright.cli.bundle._device", lambda text: SCRIPT)
     assert run_measure(tmp_path / "b.tar", tmp_path / "results.json", "simulated", 60.0) is ExitCode.OK
     document = json.loads((tmp_path / "results.json").read_text())
