@@ -17,8 +17,7 @@ problem document.
     └── Unavailable           503         try again: draining, no database
 
 Errors of the domain (``warpwright.solver.domain.WarpwrightError``: bad document, profile, pin, foreign code) keep their
-own codes and
-become 422; only this module and :func:`status_of` decide a status.
+own codes and become 422; only this module and :func:`status_of` decide a status.
 """
 
 from http import HTTPStatus

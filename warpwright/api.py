@@ -56,7 +56,7 @@ def tune(
         engine: constraint solver.
         pins: the choices that are fixed before the search.
         build_options: names of options that change how kernels round (``warpwright.lowering.compile.options``), for all
-        builds alike.
+            builds alike.
         measure: time the candidates if a device of this profile is available.
         server: address of a server that does the work; without it this process does, and remembers in the data folder.
         token: access token of the server.

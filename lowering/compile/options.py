@@ -47,7 +47,7 @@ def build_options(names: Iterable[str], family: TargetFamily, place: str = "/bui
 
     Raises:
         DocumentError: ``build-option-unknown``; ``build-option-unsupported`` if the target family's compiler does
-        not have the option.
+            not have the option.
     """
     found = set()
     for name in names:

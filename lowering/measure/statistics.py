@@ -82,7 +82,7 @@ def verdict(
         tie_margin: relative difference that does not count.
         preference: who wins a tie, first named first; the fastest if none of them ties.
         baselines: the answer must not be slower than these: a tied candidate that is slower than the fastest of them
-        does not win.
+            does not win.
 
     Two tie when the faster one's median lead is under ``tie_margin`` or under twice the lead's own spread, or when the
     slower one was the faster one in a third of the rounds.

@@ -2,9 +2,9 @@
 
 Interval: start from the lower bounds. When propagation at the bound already fails, bisect on propagation alone (each
 failure excludes all smaller intervals, :mod:`warpwright.solver.ascend.encoding`), then search; a feasible interval is
-improved at once
-to the smallest at which the same choices still work. Bytes: the counts that propagation demands are tried first. Length:
-the longest path of the root is the bound. Straight-line lists are loops with an interval so long that nothing wraps.
+improved at once to the smallest at which the same choices still work. Bytes: the counts that propagation demands are
+tried first. Length: the longest path of the root is the bound. Straight-line lists are loops with an interval so long
+that nothing wraps.
 """
 
 from collections.abc import Sequence

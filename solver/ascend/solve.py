@@ -1,8 +1,8 @@
 """Answers to scheduler calls: solve, verify, and say what is proven.
 
 Engine ``exact`` (the default) is the search of :mod:`warpwright.solver.ascend.search`; ``cpsat`` and ``z3`` are second
-opinions over
-the same constraints. Whatever the engine, an answer is checked by the families' plain arithmetic before it is returned.
+opinions over the same constraints. Whatever the engine, an answer is checked by the families' plain arithmetic before
+it is returned.
 """
 
 import time

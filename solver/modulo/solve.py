@@ -35,9 +35,9 @@ class ModuloAnswer:
     schedule of this interval is shorter.
 
     ``engine`` says who found the interval: an engine, or ``constructive`` (:mod:`warpwright.solver.modulo.construct`);
-    without a schedule
-    it is the engine that was asked. ``proven_by`` says what excludes smaller intervals, or all: ``arithmetic`` or an engine;
-    empty if nothing is proven. ``polished_by`` is the engine that replaced the schedule by a better one of its interval.
+    without a schedule it is the engine that was asked. ``proven_by`` says what excludes smaller intervals, or all:
+    ``arithmetic`` or an engine; empty if nothing is proven. ``polished_by`` is the engine that replaced the schedule by
+    a better one of its interval.
     """
 
     status: str

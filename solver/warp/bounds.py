@@ -2,9 +2,8 @@
 
 ``resource:<unit>``: one iteration keeps a unit busy this long. ``stream:<role>``: one warpgroup's own program takes this long.
 ``ring:<buffer>``: a version's life from refill to release, divided by the most versions that memory can hold.
-``recurrence:<a>-><b>``: the critical cycle of the event graph, by minimum ratio, if it is not one of the others.
-Every bound holds for every
-legal schedule of the problem, so a schedule that meets one is optimal.
+``recurrence:<a>-><b>``: the critical cycle of the event graph, by minimum ratio, if it is not one of the others. Every
+bound holds for every legal schedule of the problem, so a schedule that meets one is optimal.
 """
 
 from warpwright.solver.device.cycles import arrival_cycles, nominal_trips, skew_cycles, stream_cycles, unit_cycles

@@ -68,8 +68,7 @@ def solve(
         engine: Name of an engine of :mod:`warpwright.solver.engines`.
         budget: Deterministic work first, wall clock as the backstop.
         progress: Gets better and better verified schedules while the search runs, from a thread of its own and as
-        fast as it accepts
-            them, so that a killed solve leaves its best one.
+            fast as it accepts them, so that a killed solve leaves its best one.
     """
     first = _solve_placed(problem, engine, budget or Budget(), progress)
     if not leaves_the_store_open(problem):

@@ -2,9 +2,8 @@
 runner share it.
 
 Redis delivers again what was not acknowledged within the visibility timeout. It is short here, however long a task
-takes: a second delivery of a running task, or of one that nobody asks for, is dropped by the ledger, and a task
-whose worker died
-between taking and beginning it is delivered again soon.
+takes: a second delivery of a running task, or of one that nobody asks for, is dropped by the ledger, and a task whose
+worker died between taking and beginning it is delivered again soon.
 """
 
 from collections.abc import Callable

@@ -85,8 +85,7 @@ def tuned(
             ``first`` tunes an unknown kernel before its first use.
         effort: the budget of such a tuning.
         build_options: names of options that change how the kernel rounds (``warpwright.lowering.compile.options``): only
-        results with
-            the same ones are used, and the compiler's default is built with them too.
+            results with the same ones are used, and the compiler's default is built with them too.
         variants: parameter sets of the kernel family, the default first, as ``VARIANTS`` of a kernel file; the ``configs``
             of ``@tilelang.autotune`` without them. A call that gives none of their parameters gets the best known variant.
         source: where to look, instead of the above.

@@ -37,9 +37,9 @@ def leaves_the_store_open(problem: WarpProblem) -> bool:
 def place(problem: WarpProblem, staying: Mapping[str, str]) -> tuple[dict[str, tuple[str, ...]], list[Conflict]]:
     """The roles of every operation, and the contradictions in them.
 
-    ``staying`` gives the role of loads that cannot go to the load role (:mod:`warpwright.solver.warp.layout.plain_copies`).
-    Followers go where their
-    scalars and private buffers are used, transitively.
+    ``staying`` gives the role of loads that cannot go to the load role
+    (:mod:`warpwright.solver.warp.layout.plain_copies`). Followers go where their scalars and private buffers are used,
+    transitively.
     """
     ops = problem.graph.ops
     roles: dict[str, set[str]] = {op.id: {r} if (r := _rule(problem, op, staying)) else set() for op in ops}

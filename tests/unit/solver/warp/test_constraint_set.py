@@ -2,9 +2,8 @@
 
 The record of a constraint set is made once. A test that fails here says that a family accepts or refuses another schedule
 than before: results that are cached under the old name are then stale. Raise ``CONSTRAINT_SET`` and run this file with
-``python -m tests.unit.solver.warp.test_constraint_set``, which writes the record of the new name and never touches an old one.
-One line a
-schedule says which rules it breaks, so that a diff of two records says what changed.
+``python -m tests.unit.solver.warp.test_constraint_set``, which writes the record of the new name and never touches an
+old one. One line a schedule says which rules it breaks, so that a diff of two records says what changed.
 """
 
 import json
