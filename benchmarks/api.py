@@ -1,7 +1,7 @@
 """``python -m benchmarks.api``: generated requests over the whole committed OpenAPI document, as one JSON object.
 
 schemathesis against a server process of its own on the stand-in toolchain: documented and damaged requests to every operation,
-sequences of calls, batches with bodies that fit. Its own words go to stderr. Exit code 1 when a check fails.
+sequences of calls, batches with bodies that fit. Its own output goes to stderr. Exit code 1 when a check fails.
 """
 
 import argparse
@@ -27,16 +27,16 @@ __all__ = ["main"]
 ROOT = Path(__file__).resolve().parents[1]
 HOOKS = "tests.acceptance.service.schema_bodies"
 PHASES = "examples,coverage,fuzzing,stateful"
-# A request may fit the schema and be refused for what no schema says: a digest, a cursor, an IR that is none.
+# A request may fit the schema and still be refused for a reason that no schema states: a digest, a cursor, a text that is not IR.
 NOT_CHECKED = "positive_data_acceptance"
 
 
 def main() -> int:
     """Run schemathesis; print what it did."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--examples", type=int, default=100, help="most test cases an operation and phase")
+    parser.add_argument("--examples", type=int, default=100, help="most test cases per operation and phase")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="schemathesis's own words")
+    parser.add_argument("--out", type=Path, help="schemathesis's own output")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="warpwright-api-") as folder:
         port = free_port()
@@ -101,7 +101,7 @@ def _summary(text: str) -> str:
 
 
 def _figures(text: str) -> dict[str, Any]:
-    """The figures of the summary, by its own words."""
+    """The figures of the summary, by its own labels."""
     summary = _summary(text)
     patterns = {"operations": r"Tested: (\d+)", "selected": r"Selected: (\S+)", "test_cases": r"(\d+) generated"}
     found = {name: re.search(pattern, summary) for name, pattern in patterns.items()}

@@ -75,7 +75,7 @@ class Child:
 
 
 def measure(calls: list[tuple[str, dict[str, Any]]], repeats: int, limit: float, engine: str) -> list[dict[str, Any]]:
-    """A row a call with both schedulers' answers and the ratio of their times."""
+    """One row per call with both schedulers' answers and the ratio of their times."""
     child, rows = Child(), []
     try:
         for name, call in calls:
@@ -158,8 +158,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("files", nargs="*", help="captured scheduler calls; the repository's own by default")
     parser.add_argument("--generated", default="", help="sizes of generated calls, such as 20,40,60")
-    parser.add_argument("--seeds", type=int, default=1, help="generated calls a size, offset and memory")
-    parser.add_argument("--repeats", type=int, default=3, help="solves a call; the median counts")
+    parser.add_argument("--seeds", type=int, default=1, help="generated calls per size, offset and memory")
+    parser.add_argument("--repeats", type=int, default=3, help="solves per call; the median counts")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a TileLang solve is killed")
     parser.add_argument("--engine", default="exact", help="exact, cpsat or z3")
     parser.add_argument("--table", action="store_true", help="a Markdown table after the JSON")

@@ -1,7 +1,7 @@
 """The Ascend search beside CP-SAT on the same calls: ``python -m benchmarks.ascend_engines [FILE.json ...]``.
 
 CP-SAT solves the whole model of each interval alone, and once more from what a short exact search proposes, as it is used.
-One JSON object: by call the tasks, and by way the interval, what is proven (interval, bytes, length) and CPU seconds. See
+One JSON object: by call the tasks, and by method the interval, what is proven (interval, bytes, length) and CPU seconds. See
 docs/decisions/0164.
 """
 
@@ -22,7 +22,7 @@ CALLS = Path(__file__).parent / "ascend_calls"
 
 
 def solved(optimise: Callable[[], Optimum]) -> dict[str, Any]:
-    """How one way solved a call."""
+    """How one method solved a call."""
     begun = time.process_time()
     optimum = optimise()
     seconds = time.process_time() - begun
@@ -35,7 +35,7 @@ def solved(optimise: Callable[[], Optimum]) -> dict[str, Any]:
 
 
 def compared(problem: LoopProblem, budget: Budget) -> dict[str, Any]:
-    """One call by all ways."""
+    """One call, solved by every method."""
     return {
         "tasks": len(problem.latencies),
         "exact": solved(lambda: optimise_loop(problem, NodeLimits())),
@@ -45,12 +45,12 @@ def compared(problem: LoopProblem, budget: Budget) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Compares and prints."""
+    """Compare and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="captured calls; benchmarks/ascend_calls by default")
-    parser.add_argument("--seconds", type=float, default=20.0, help="wall clock of one solve of an engine")
+    parser.add_argument("--seconds", type=float, default=20.0, help="wall-clock limit of one solve of an engine")
     options = parser.parse_args()
-    engine("cpsat")  # imported now, and not within the first call
+    engine("cpsat")  # imported now and not within the first call
     budget = Budget(work_limit=round(options.seconds * 1000), wall_seconds=options.seconds)
     found: dict[str, Any] = {}
     for file in options.files or sorted(CALLS.glob("*.json")):

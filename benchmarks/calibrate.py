@@ -3,7 +3,7 @@
 Each entry's residual is the logarithm of forecast over measured time. Gauss-Newton steps on finite differences of the numbers'
 logarithms, weighted so that outliers count by their size and not its square, keep every number inside its physical range and
 near its prior (:mod:`benchmarks.calibrate_priors`) as long as the files do not say otherwise. Prints the constants as lines of a
-profile's ``[model]`` table, with the files as their source and what they told of each, and how well they order the files.
+profile's ``[model]`` table, with the files as their source and how much they say about each, and how well they order the files.
 """
 
 import argparse
@@ -38,7 +38,7 @@ PRIOR = 0.005
 That of ten independent samples whose forecasts err by 10 % for reasons of their own; entries of one file are not independent.
 """
 SILENT = 1e-4
-"""A number that changes no forecast by this much is not told by a file: it keeps its prior and costs no more forecasts."""
+"""Files say nothing about a number that changes no forecast by this much: it keeps its prior and costs no more forecasts."""
 
 Vector = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ def samples_of(paths: Sequence[Path]) -> list[Sample]:
     """Samples of landscape files; each file weighs the same.
 
     Raises:
-        ValueError: a file is no landscape.
+        ValueError: a file is not a landscape.
     """
     result: list[Sample] = []
     for path in paths:
@@ -86,7 +86,7 @@ def with_constants(profile: HardwareProfile, values: Mapping[str, float], source
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Fitted numbers, and for each what the samples told of it: 0 nothing (it is its prior's), 1 everything."""
+    """Fitted numbers, and for each how much the samples say about it: 0 nothing (it is its prior), 1 everything."""
 
     values: dict[str, float]
     told: dict[str, float]
@@ -204,7 +204,7 @@ def main() -> None:
     for path, value in found.values.items():
         short, told = path.removeprefix("model."), found.told.get(path, 0.0)
         line = f'{short} = {{ value = {round(value, 4)}, unit = "{RANGES[path][0]}", origin = "fitted", source = "{source}" }}'
-        print(f"{line}  # the files told {told:.0%} of it")
+        print(f"{line}  # the files determine {told:.0%} of it")
     fitted = with_constants(profile, found.values, source)
     for row in report(fitted, samples):
         print("#", json.dumps(row))

@@ -1,7 +1,7 @@
 """What is known of each fitted number before any landscape is looked at: a value with its reason, and how far it may be off.
 
 A prior is stated by a factor: a number is as likely to be ``factor`` times larger or smaller as one standard deviation says. No
-landscape of ``benchmarks.ranking`` stands behind these values; where a reason names a profile path, that path has its own source.
+landscape of ``benchmarks.ranking`` was used for these values; where a reason names a profile path, that path has its own source.
 """
 
 import math

@@ -1,9 +1,9 @@
 """Chaos: ``python -m benchmarks.chaos [--kills 200] [--runner celery]`` kills processes with SIGKILL while batches run.
 
-A server that answers requests, two runners that share its database and artifact folder, the children of their tasks; for
+A server that answers requests, two processes that run jobs and share its database and artifact folder, their children; for
 Celery a Redis, three workers, their pool processes and their children. All on the stand-in toolchain whose every step is a
 task, a quarter of the jobs measured on the simulated device. At random moments one process of a random kind is killed, and
-whatever is found dead is started again. In the end: no job lost, none done twice, no candidate recorded twice, no artifact
+whatever is found dead is started again. In the end: no job is lost, none is done twice, no candidate recorded twice, no artifact
 half-written, no gap in any job's events, database sound, nothing left in the broker, no process left behind.
 Prints one JSON object; exit status 1 when anything is wrong.
 """

@@ -20,7 +20,7 @@ GIVEN_UP = 0.01
 
 
 def check_database(url: str, jobs: int, candidates: int, measured: int) -> tuple[list[str], Facts]:
-    """Everything that is wrong, in words, and some counts.
+    """Everything that is wrong, as text, and some counts.
 
     Args:
         url: the database's.
@@ -53,9 +53,9 @@ def _check(engine: Engine, jobs: int, candidates: int, measured: int) -> tuple[l
             problems.append("the database is not sound")
         states = dict(rows("SELECT state, count(*) FROM jobs GROUP BY state"))
         if states != {"done": jobs}:
-            problems.append(f"{jobs} jobs were submitted, and there are {states}")
+            problems.append(f"{jobs} jobs were submitted, but there are {states}")
         if rows("SELECT count(*), count(DISTINCT job_id) FROM batch_items") != [(jobs, jobs)]:
-            problems.append("lines were lost or share jobs that they should not")
+            problems.append("lines were lost, or share jobs although they should not")
         problems += [
             f"{job}: events {least} to {most} are {count}"
             for job, least, most, count in rows(
@@ -82,7 +82,7 @@ def _check(engine: Engine, jobs: int, candidates: int, measured: int) -> tuple[l
         for job, outcome, count in found:
             of_job.setdefault(job, {})[outcome] = count
         for job, _ in given_up:
-            # Nothing was lost: the record says so, nobody remembers it, and the rest of its job is as it must be.
+            # Nothing was lost: the record says so, no result is kept for it, and the rest of its job is as it must be.
             outcomes = of_job[job]
             rest = max(outcomes.keys() - {"infrastructure"}, key=lambda outcome: outcomes[outcome], default="compiled")
             outcomes.update({"infrastructure": outcomes["infrastructure"] - 1, rest: outcomes.get(rest, 0) + 1})
@@ -145,12 +145,12 @@ def check_artifacts(folder: Path, url: str) -> tuple[list[str], Facts]:
 
 
 def check_broker(redis: Any, queues: Sequence[str]) -> tuple[list[str], Facts]:
-    """Nothing waits, nothing is unacknowledged, nobody asks for anything."""
+    """Nothing waits, nothing is unacknowledged, nobody waits for a task."""
     waiting = {queue: redis.llen(queue) for queue in queues if redis.llen(queue)}
     unacknowledged = redis.hlen("unacked")
     asked = len(list(redis.scan_iter("warpwright-asked:*")))
     problems = []
     if waiting or unacknowledged or asked:
-        problems.append(f"the broker holds {waiting} waiting, {unacknowledged} unacknowledged, {asked} asked for")
+        problems.append(f"the broker holds {waiting} waiting, {unacknowledged} unacknowledged, {asked} requested")
     statistics = redis.info("stats")
     return problems, {"redis_commands": statistics["total_commands_processed"]}

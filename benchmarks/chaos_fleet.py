@@ -62,7 +62,7 @@ class Fleet:
 
     def __init__(self, folder: Path, database_url: str, runner: str) -> None:
         self.mark = uuid.uuid4().hex
-        os.environ[MARK] = self.mark  # inherited by everything that comes from here, so that what is left can be found
+        os.environ[MARK] = self.mark  # inherited by every child, so that what is left can be found
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(PRELOAD)
         self._folder, self._database_url = folder, database_url
@@ -92,7 +92,7 @@ class Fleet:
                 self.starts += 1
 
     def victims(self) -> dict[str, list[int]]:
-        """Process ids by kind, of processes that are up; killing one that still starts would show nothing."""
+        """Process ids by kind, of processes that are up; killing one that is still starting would show nothing."""
         found: dict[str, list[int]] = {"server": [], "runner": [], "worker": [], "pool": [], "child": []}
         for number, (process, port) in enumerate(zip(self.services, self.ports, strict=True)):
             if process is not None and process.pid and process.is_alive() and _listening(port):
@@ -108,10 +108,12 @@ class Fleet:
         return {kind: pids for kind, pids in found.items() if pids}
 
     def kill_one(self, dice: random.Random) -> str:
-        """SIGKILL to one process of a kind chosen first, so that the many children do not take every blow; its kind."""
+        """SIGKILL to one process of a kind chosen first, so that the many children are not the only ones that are
+        killed; its kind.
+        """
         victims = self.victims()
         if not victims or ("child" not in victims and dice.random() < IDLE_SPARED):
-            # Nothing is at work; most of the time let it come to work first, or only starts would be killed.
+            # Nothing is running; most of the time wait until something is, or only starting processes would be killed.
             return ""
         kind = dice.choice(sorted(victims))
         try:
@@ -121,7 +123,7 @@ class Fleet:
         return kind
 
     def end(self) -> int:
-        """Stop everything, workers first as they should; the number of processes that outlived their parents."""
+        """Stop everything, workers first; the number of processes that outlived their parents."""
         for process in (*self.workers, *self.services):
             if process is not None and process.is_alive():
                 process.kill()
@@ -145,7 +147,7 @@ class Fleet:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def _left(self) -> list[psutil.Process]:
-        """Processes of this run but Redis and Python's own: a fork server and a resource tracker."""
+        """Processes of this run except Redis and Python's own: a fork server and a resource tracker."""
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):

@@ -1,4 +1,4 @@
-"""Damage to IR documents: what a broken client, a torn file or a hostile hand would send.
+"""Damage to IR documents: what a broken client, a torn file or an attacker would send.
 
 Most of it keeps the document's grammar (a reference to another node of the same kind, another constant), because a check of
 types refuses the rest before any compiler sees it.
@@ -52,7 +52,7 @@ def damaged(graph: Graph, seed: int) -> Iterator[str]:
             continue
         wounded = copy.deepcopy(graph)
         for _ in range(rng.choice((1, 1, 1, 2, 3, 4))):
-            # A wound may find what it needs gone after an earlier one; then the document has one wound less.
+            # A change may need what an earlier one removed; then the document has one change less.
             with contextlib.suppress(KeyError, TypeError, AttributeError, IndexError):
                 rng.choice(_WOUNDS)(rng, wounded)
         yield json.dumps(wounded)

@@ -1,8 +1,8 @@
 """Page times of the dashboard with many stored candidates: ``python -m benchmarks.dashboard`` prints one JSON object.
 
-Fills a temporary SQLite database with ``--candidates`` rows (100,000 by default, 50 a job), starts a real server on a
-loopback port, and reports for every page the median time to the whole answer in milliseconds, beside that of an empty page
-(``/login``) in the same run. ``cpu_ms`` is the processor time of client and server together: what stays of the answer's time
+Fills a temporary SQLite database with ``--candidates`` rows (100,000 by default, 50 per job), starts a real server on a
+loopback port, and reports for every page the median time to the whole answer in milliseconds, next to that of an empty page
+(``/login``) in the same run. ``cpu_ms`` is the processor time of client and server together: what remains of the answer's time
 on an idle machine, and does not grow when others use this one.
 """
 

@@ -2,7 +2,7 @@
 
 The processes are those of ``docker-compose.yml``, started by the same commands: a Redis, ``warpwright serve`` with the runner
 ``celery``, one worker that builds, and one worker for each device. ``warpwright batch`` sends kernel files of ``examples/``. The
-first device's worker is killed in the middle of its first session and started again; its session is given out anew. The batch
+first device's worker is killed in the middle of its first session and started again; its session is handed out again. The batch
 is sent once more in the end: every line must be answered by what the first one found. ``--simulated`` is a dry run: the stand-in
 toolchain and simulated devices in the same processes.
 """
@@ -72,7 +72,7 @@ class Machine:
         }
 
     def start(self, builders: int) -> None:
-        """Everything, until each capability is offered."""
+        """Start everything and wait until each capability is offered."""
         self._command("serve", "serve")
         self._command("build", "worker", "--capabilities", "solve,frontend,compile.cuda", "--slots", str(builders))
         for number in self.devices:
@@ -81,7 +81,7 @@ class Machine:
         with Client(self.url) as client:
             while len([worker for worker in _workers(client) if worker["alive"]]) <= len(self.devices):
                 if time.monotonic() > until:
-                    raise RuntimeError(f"the farm is not there after {READY_SECONDS:.0f} s; see {self.logs}")
+                    raise RuntimeError(f"the farm was not ready after {READY_SECONDS:.0f} s; see {self.logs}")
                 time.sleep(0.2)
 
     def start_device(self, number: int) -> None:
@@ -96,7 +96,7 @@ class Machine:
             self._command(name, "worker", "--capabilities", "measure", "--name", name, own=own)
 
     def at_work(self, name: str) -> bool:
-        """Whether this worker holds a task right now."""
+        """Whether this worker is running a task right now."""
         held = (self.redis.get(key) for key in self.redis.scan_iter("warpwright-working:*"))
         return any(bytes(holder).decode().startswith(f"{name}@") for holder in held if holder)  # type: ignore[arg-type]
 
@@ -113,7 +113,7 @@ class Machine:
         return self._command(f"batch-{results.stem}", *command), started
 
     def end(self) -> None:
-        """Workers first, as they should; whoever does not end is killed."""
+        """Stop everything, workers first; a process that does not end is killed."""
         for process in reversed(self.processes.values()):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
@@ -187,7 +187,7 @@ def _lines(folder: Path, seconds: float, candidates: int, *, simulated: bool) ->
 
 
 def _kill_one(machine: Machine, name: str, batch: "subprocess.Popen[bytes]", seconds: float) -> dict[str, Any] | None:
-    """Kill a device's worker in the middle of a session and start it again; None when it never came to work."""
+    """Kill a device's worker in the middle of a session and start it again; None when it never got a task."""
     until = time.monotonic() + seconds
     while batch.poll() is None and time.monotonic() < until:
         if machine.at_work(name):
@@ -258,7 +258,7 @@ def main() -> int:
     parser.add_argument("--devices", default="0", help="numbers, comma-separated")
     parser.add_argument("--builders", type=int, default=max(1, available_cores() - 2))
     parser.add_argument("--seconds", type=float, default=420.0, help="for a batch")
-    parser.add_argument("--candidates", type=int, default=8, help="proposed schedules of a job")
+    parser.add_argument("--candidates", type=int, default=8, help="proposed schedules per job")
     parser.add_argument("--simulated", action="store_true")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

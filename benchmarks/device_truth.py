@@ -1,11 +1,10 @@
-"""What compiled kernels take of a device: ``python -m benchmarks.device_truth IR_FOLDER > tests/golden/device/compiled.jsonl``.
+"""What compiled kernels use of a device: ``python -m benchmarks.device_truth IR_FOLDER > tests/golden/device/compiled.jsonl``.
 
 ``IR_FOLDER`` has kernels as the corpus builds them (``python tests/integration/lowering/frontend/build_corpus.py IR_FOLDER``).
-Each is solved for an H200, lowered by TileLang and compiled, and one JSON line a schedule says what was read back:
+Each is solved for an H200, lowered by TileLang and compiled, and one JSON line per schedule says what was read back:
 dynamic shared memory (``dyn_shared_memory_buf``), static shared memory (ptxas) and the least register budget of the
-consumer, a multiple of 8, with
-which ptxas neither spills nor serialises (null where even the largest budget does, or where nothing is reallocated). The device
-model is held to these lines. Imports TileLang: a process of its own.
+consumer, a multiple of 8, with which ptxas neither spills nor serialises (null where even the largest budget does,
+or where nothing is reallocated). The device model is tested against these lines. Imports TileLang: a process of its own.
 """
 
 import argparse
@@ -59,7 +58,7 @@ def ptx_of(source: str, folder: Path) -> str:
 
 
 def assembled(ptx: str, folder: Path) -> PtxasReport | None:
-    """What ptxas says of a kernel; None when it refuses it."""
+    """What ptxas reports for a kernel; None when it refuses it."""
     (folder / "tried.ptx").write_text(ptx)
     command = [str(find_cuda().nvcc.with_name("ptxas")), "-arch=sm_90a", "-v", "-o", "/dev/null", "tried.ptx"]
     run = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=600)

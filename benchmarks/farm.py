@@ -1,8 +1,8 @@
-"""What a farm's parts have to bear: ``python -m benchmarks.farm`` prints one JSON object.
+"""The load on the parts of a farm: ``python -m benchmarks.farm`` prints one JSON object.
 
 A service on PostgreSQL, a Redis and workers on this machine, and jobs of the stand-in whose steps take no time: what remains
 is the farm's own work. Counts (tasks, commands, transactions, bytes) do not depend on how busy the machine is; CPU seconds do
-a little, times do, so the load of the machine stands beside them.
+a little, times do, so the load of the machine is reported with them.
 """
 
 import argparse
@@ -139,7 +139,7 @@ def _cpu(farm: TemporaryFarm) -> float:
 
 
 def _in_flight(runner: CeleryRunner, farm: TemporaryFarm) -> float:
-    """Commands a second while one task runs, the idle farm's included."""
+    """Commands per second while one task runs, the idle farm's included."""
     seconds = 12.0
     thread = threading.Thread(
         target=lambda: runner.run(

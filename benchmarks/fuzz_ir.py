@@ -1,7 +1,7 @@
 """``python -m benchmarks.fuzz_ir``: damaged IR documents, by the hundred thousand, against the frontend.
 
 Every document must end as a graph or as a typed error. The check runs in this process and must never raise anything else; what
-passes it goes to a warm child, where TVM may say what it likes: a crash there is counted by its kind, and the next document
+passes it goes to a warm child, where TVM may fail in any way: a crash there is counted by its kind, and the next document
 goes to a new child. The documents come from all kernels of the tests' corpus; the shorter a kernel takes to read, the more
 often it is damaged, because the large ones are mostly made of the small ones' parts.
 """
@@ -45,7 +45,7 @@ BUILDER = ROOT / "tests" / "integration" / "frontend" / "build_corpus.py"
 LIMITS = Limits(wall_seconds=20, memory_bytes=4 << 30)
 WRITE_EVERY = 1000
 SHORT_SECONDS = 0.02
-"""Kernels that are read in less time share alike."""
+"""Kernels that are read in less time get equal shares."""
 REFUSED_SHARE = 0.5
 BAD = ("UNTYPED", "child ended")
 
@@ -56,7 +56,7 @@ def judge(pool: ChildPool, profile: Graph, text: str) -> str:
         hash_document(precheck(text))
     except WarpwrightError as error:
         return f"refused here: {error.code}"
-    except Exception as error:  # noqa: BLE001 - the very thing that is looked for
+    except Exception as error:  # noqa: BLE001 - this is what the fuzzer looks for
         return f"UNTYPED here: {type(error).__name__}"
     return _word(pool.run("frontend.read", {"ir": text, "profile": profile}, LIMITS))
 
@@ -87,7 +87,7 @@ class Campaign:
         self.documents = Counter[str]()
         self._names = list(graphs)
         self._weights = [shares[name] for name in self._names]
-        # A seed a kernel: variants of one kernel would be damaged alike.
+        # One seed per kernel: variants of one kernel would be damaged alike.
         self._streams = {name: damaged(graphs[name], seed * 1000 + n) for n, name in enumerate(self._names)}
         self._random = random.Random(seed)
         self._lock = threading.Lock()

@@ -6,7 +6,7 @@
 ``plain`` its default, ``nows`` specialisation off.
 
 Builds run in parallel processes. One child measures; a watchdog replaces it when a kernel does not return. Each entry is
-timed in every round (all entries, then all entries again), so that clock drift hits all alike; the figure is the median of
+timed in every round (all entries, then all entries again), so that clock drift affects all equally; the figure is the median of
 the rounds' medians. Times are CUDA events around single launches without an L2 flush, as in the first landscapes.
 """
 

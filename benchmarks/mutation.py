@@ -1,10 +1,10 @@
 """``python -m benchmarks.mutation``: each family's ``check``, then each ``build``, emptied against the unit tests.
 
-A rule whose check can be emptied while all tests stay green is a rule that can vanish unseen. One run of the tests a mutation, in
-a process of its own: ``pytest -p benchmarks.mutation`` reads the mutation from the environment and empties one function of one
-family. Prints one JSON object; ``--table`` prints family by face how many tests fail and which module has most of them. The exit
-code is 1 when a mutation survives. The short form is part of the normal run: each family against its own boundaries
-(``tests/unit/solver/test_mutations.py``).
+A rule whose check can be emptied while all tests pass could disappear without anybody noticing. One run of the tests per
+mutation, in a process of its own: ``pytest -p benchmarks.mutation`` reads the mutation from the environment and empties one
+function of one family. Prints one JSON object; ``--table`` prints family by face how many tests fail and which module has most
+of them. The exit code is 1 when a mutation survives. The short form is part of the normal run: each family against its own
+boundaries (``tests/unit/solver/test_mutations.py``).
 """
 
 import argparse
@@ -42,7 +42,7 @@ TEST_SECONDS = 60
 """A test that takes longer fails: without a rule a search may find no end."""
 SHORT_FORM = "tests/unit/solver/test_mutations.py"
 BUILDS_NOTHING = {"deadlock", "proxy_fences"}
-"""Families whose ``build`` is empty as it stands: other constraints, or the decoder, see to the rule."""
+"""Families whose ``build`` is empty by design: other constraints, or the decoder, enforce the rule."""
 MUTATION, REPORT = "WARPWRIGHT_MUTATION", "WARPWRIGHT_MUTATION_REPORT"
 
 
@@ -59,7 +59,7 @@ FAMILIES: dict[str, tuple[ModuleType, ...]] = {
     kind: tuple(sys.modules[family.build.__module__] for family in families)
     for kind, families in (("warp", WARP), ("ascend", ASCEND), ("modulo", MODULO))
 }
-"""Families are modules, whatever kind of problem they speak of."""
+"""Families are modules, whatever kind of problem they are about."""
 
 
 def _by_name(kind: str) -> dict[str, ModuleType]:
@@ -67,7 +67,7 @@ def _by_name(kind: str) -> dict[str, ModuleType]:
 
 
 def module_of(mutation: Mutation) -> str:
-    """Name of the module that the family stands in, without its package; its test is called by it."""
+    """Name of the module that holds the family, without its package; its test has the same name."""
     return _by_name(mutation.kind)[mutation.family].__name__.rpartition(".")[2]
 
 
@@ -84,7 +84,7 @@ def mutations() -> list[Mutation]:
 
 @contextmanager
 def emptied(mutation: Mutation) -> Iterator[None]:
-    """While this holds, the function finds no violation, or adds no constraint."""
+    """Inside this context, the function finds no violation, or adds no constraint."""
     family = _by_name(mutation.kind)[mutation.family]
     true: Callable[..., object] = getattr(family, mutation.face)
     nothing: object = None if mutation.face == "build" else ()
@@ -129,13 +129,13 @@ class _Collector:
             self.failed.append(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
-        """Tells the parent."""
+        """Report to the parent."""
         Path(os.environ[REPORT]).write_text(json.dumps({"tests": self.ran, "failed": self.failed}))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the tests said to one mutation."""
+    """What the tests found for one mutation."""
 
     kind: str
     family: str
@@ -189,7 +189,7 @@ def document(outcomes: Sequence[Outcome]) -> str:
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """Markdown: one row a family, with the failures of both faces."""
+    """Markdown: one row per family, with the failures of both faces."""
     rows = ["| kind | family | check emptied: tests that fail | build emptied: tests that fail |", "|---|---|---|---|"]
     for kind, family in dict.fromkeys((o.kind, o.family) for o in outcomes):
         faces = {o.face: o for o in outcomes if (o.kind, o.family) == (kind, family)}

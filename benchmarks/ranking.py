@@ -66,7 +66,7 @@ def read_landscape(path: Path) -> Landscape:
     """The measured entries of a landscape file.
 
     Raises:
-        ValueError: the file is no landscape.
+        ValueError: the file is not a landscape.
     """
     rows = json.loads(path.read_text())
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -81,10 +81,10 @@ def read_landscape(path: Path) -> Landscape:
 
 
 def _is_attention(entries: Sequence[Entry], libraries: set[str]) -> bool:
-    """Whether the entries are attention: said by the library rows, else by how many parameters the other kinds have.
+    """Whether the entries are attention: from the library rows, else from the number of parameters of the other kinds.
 
     Explicit schedules have ten parameters in both; without one the GEMM kernels have eight and attention ten (two zeros).
-    Where neither tells, an attention's first two parameters (batch, heads) are smaller than any GEMM's, and its fourth (head
+    Where neither helps, an attention's first two parameters (batch, heads) are smaller than any GEMM's, and its fourth (head
     dimension) is the same everywhere, where a GEMM's is its tile's height.
     """
     if libraries & ATTENTION_LIBRARIES:
@@ -123,7 +123,7 @@ def forecast(entry: Entry, profile: HardwareProfile, *, attention: bool) -> Simu
     """The simulator's forecast of one entry.
 
     Raises:
-        ValueError: an unknown kind, or parameters that are no schedule.
+        ValueError: an unknown kind, or parameters that do not describe a schedule.
     """
     graph = graph_of(attention, entry.a[:8])
     if entry.kind == "ws":

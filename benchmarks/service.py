@@ -1,7 +1,7 @@
 """Load of the service, as one JSON object: ``python -m benchmarks.service [--quick] [--seconds S]``.
 
 A server process of its own on the stand-in toolchain and SQLite; the client speaks HTTP/1.1 over plain sockets, because a
-comfortable client would be slower than the server. ``empty_rps`` is an empty FastAPI endpoint of the same application, behind
+convenient client would be slower than the server. ``empty_rps`` is an empty FastAPI endpoint of the same application, behind
 the same middleware, measured in turns with the cached lookup. Client and server share this machine's cores.
 """
 
@@ -59,7 +59,7 @@ def serve(folder: str, port: int) -> None:
 def main() -> None:
     """Measure everything and print one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--quick", action="store_true", help="smaller tables, for a look and for tests")
+    parser.add_argument("--quick", action="store_true", help="smaller tables, for a quick look and for tests")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each throughput measurement")
     arguments = parser.parse_args()
     steps = (1_000, 10_000, 50_000) if arguments.quick else STEPS
@@ -113,7 +113,7 @@ class _Server:
 def _rates(server: _Server, seconds: float) -> dict[str, Any]:
     empty = _request("GET", "/empty", None)
     rates: dict[str, list[float]] = {"lookup": [], "empty": []}
-    # In turns, so that whatever else the machine does meets both.
+    # In turns, so that other load on the machine affects both.
     for _ in range(TURNS):
         rates["empty"].append(asyncio.run(_rate(server.port, empty, seconds / TURNS)))
         rates["lookup"].append(asyncio.run(_rate(server.port, server.lookup, seconds / TURNS)))
@@ -130,7 +130,7 @@ def _rates(server: _Server, seconds: float) -> dict[str, Any]:
 
 
 def _latencies(steps: Sequence[int]) -> dict[str, Any]:
-    """A server for each size, all running, asked in turns: what disturbs the machine disturbs all of them alike."""
+    """A server for each size, all running, asked in turns, so that other load on the machine affects all of them equally."""
     with ExitStack() as running:
         servers = {step: running.enter_context(_Server()) for step in steps}
         for step, server in servers.items():
@@ -330,7 +330,7 @@ def until_up(client: httpx.Client) -> None:
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on now."""
+    """A port of the loopback that nobody listens on at the moment."""
     import socket
 
     with socket.socket() as listener:

@@ -1,7 +1,7 @@
 """Times the modulo solver on attention-class graphs and on a series of growing size.
 
-``python -m benchmarks.solve`` prints a JSON list, one object a case: ``case``, ``ops``, ``interval``, ``bound``,
-``proven``, ``seconds``, ``engine``, and beside them the status, what gives the bound, processor seconds, work, and the
+``python -m benchmarks.solve`` prints a JSON list, one object per case: ``case``, ``ops``, ``interval``, ``bound``,
+``proven``, ``seconds``, ``engine``, and with them the status, what gives the bound, processor seconds, work, and the
 peak memory of the process so far. ``seconds`` is the wall time from the problem to a replayed schedule with its proof,
 building the model included. Nothing is cached; every case is solved in this one process, one thread.
 """
@@ -65,7 +65,7 @@ def measure(
 def main(arguments: list[str] | None = None) -> None:
     """Prints the results; progress goes to standard error."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.solve", description=__doc__)
-    parser.add_argument("case", nargs="*", help="cases to run; all when left out")
+    parser.add_argument("case", nargs="*", help="cases to run; all by default")
     parser.add_argument("--engine", default="cpsat", choices=engine_names())
     parser.add_argument("--work", type=int, default=8_000, help="work limit of one case")
     parser.add_argument("--seconds", type=float, default=90.0, help="wall limit of one case")

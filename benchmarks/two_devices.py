@@ -1,6 +1,6 @@
 """Do two devices of one host disturb each other's measurements? The same kernel alone on each, then on both at once.
 
-``python3 -m benchmarks.two_devices --out DIR`` writes ``DIR/two_devices.json`` and prints the ratios. One child a device, each
+``python3 -m benchmarks.two_devices --out DIR`` writes ``DIR/two_devices.json`` and prints the ratios. One child per device, each
 under its own lease; the sessions overlap because each measures the kernel several times. A ratio within the spread of the solo
 runs means that they do not disturb each other. ``--device simulated`` is a dry run.
 """

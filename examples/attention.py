@@ -1,4 +1,4 @@
-"""Attention forward (bf16, head dimension 128, non-causal) as a plain straight-line kernel, no schedule in it."""
+"""Attention forward (bf16, head dimension 128, non-causal) as a plain straight-line kernel, without a schedule."""
 
 import tilelang.language as T
 
@@ -19,7 +19,7 @@ CHECK_SIZES = [{"batch": 1, "heads": 3, "seq": 1024}]
 
 
 def fill_unless(product_clears, scores):
-    """The fill as a statement, or nothing: a choice of the author, made before the kernel is traced."""
+    """The fill as a statement, or nothing: the author's choice, made before the kernel is traced."""
     return None if product_clears else T.clear(scores)
 
 
@@ -70,7 +70,7 @@ def kernel(batch=4, heads=16, seq=8192, dim=128, BM=128, BN=128, threads=256, st
                     acc[i, j] *= rescale[i]
                 T.copy(V[bz, by, k * BN : (k + 1) * BN, :], Vs)
                 T.gemm(probs, Vs, acc, policy=T.GemmWarpPolicy.FullRow)
-            for i in T.Parallel(BM):  # one division a row: dividing every element took 1 % of the kernel on an H200
+            for i in T.Parallel(BM):  # one division per row: dividing every element took 1 % of the kernel on an H200
                 denominator[i] = 1.0 / denominator[i]
             for i, j in T.Parallel(BM, dim):
                 acc[i, j] *= denominator[i]

@@ -1,4 +1,4 @@
-"""bf16 matrix product with a fused bias and ReLU epilogue: C = relu(A @ B^T + bias). A plain kernel, no schedule in it."""
+"""bf16 matrix product with a fused bias and ReLU epilogue: C = relu(A @ B^T + bias). A plain kernel, without a schedule."""
 
 import tilelang.language as T
 
@@ -19,12 +19,14 @@ VARIANTS = [
 """Variants of the family; the first one is the default. ``workers`` > 0: a persistent kernel of that many blocks.
 
 ``parts`` > 0: each warpgroup has whole rows of the tile, so that one instruction is 256 columns wide and reads A once; the bias
-is there before the loop; C leaves through a buffer of ``1 / parts`` of the tile, which gives its memory to the ring of A and B.
-``flight`` 2: the next step's product is started before the last one's is waited for.
+is loaded before the loop; C leaves through a buffer of ``1 / parts`` of the tile, which leaves more memory for the
+ring of A and B. ``flight`` 2: the next step's product is started before the last one's is waited for.
 """
 
 CHECK_SIZES = [{"M": 1000, "N": 1544}]
-"""Where a winner is checked too: fewer tiles than an H200 has multiprocessors, the last ones of a row and a column ragged."""
+"""Sizes at which a winner is checked too: fewer tiles than an H200 has multiprocessors, the last ones of a row and a
+column ragged.
+"""
 
 PANEL = 8
 """Rows of tiles that a persistent kernel walks together, so that neighbouring blocks share operand tiles in the L2 cache."""
@@ -146,7 +148,7 @@ def by_rows(M, N, K, BM, BN, BK, threads, stages, workers, CN, panel):
 
 
 def in_pairs(M, N, K, BM, BN, BK, threads, stages, workers, CN, panel):
-    """As :func:`by_rows`, two steps of K an iteration: the tensor core has the second when the first is waited for."""
+    """As :func:`by_rows`, two steps of K per iteration: the tensor core has the second when the first is waited for."""
     rows, columns = -(-M // BM), -(-N // BN)
     tiles = rows * columns
 

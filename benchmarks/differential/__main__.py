@@ -90,7 +90,7 @@ def _table(report: dict[str, Any]) -> str:
     lines = [
         "# Our verifier against TileLang's materialiser",
         "",
-        f"{report['schedules']:,} schedules on {len(report['by_kernel'])} kernels, half of them wounds of the solver's own"
+        f"{report['schedules']:,} schedules on {len(report['by_kernel'])} kernels, half of them mutations of the solver's own"
         f" schedule, half structured noise; seed {report['seed']}, profile {report['profile']}, TileLang"
         f" {report['versions']['tilelang']}, constraint set {report['constraint_set']}.",
         "",

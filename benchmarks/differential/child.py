@@ -1,4 +1,4 @@
-"""The side with TileLang: ``python -m benchmarks.differential.child``, one JSON request a line on stdin, one answer a line.
+"""The side with TileLang: ``python -m benchmarks.differential.child``, one JSON request per line on stdin, one answer per line.
 
 ``{"build": kernel, "arch": ...}`` -> ``{"ir": ...}``; ``{"kernel": ..., "ir": ..., "arch": ..., "schedules": [...]}`` ->
 ``{"refusals": [reason or null, ...]}``.

@@ -25,7 +25,7 @@ ROOT_FOLDER = Path(__file__).resolve().parents[2]
 
 
 class TileLang:
-    """The child with TileLang, started again when it dies; a schedule that kills it is asked of alone and counted."""
+    """The child with TileLang, started again when it dies; a schedule that kills it is tried again alone and counted."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
@@ -74,7 +74,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Both verdicts on one schedule: the rules of ours that it breaks, TileLang's reason, None when it accepts."""
+    """Both verdicts on one schedule: our rules that it breaks, TileLang's reason, None when it accepts."""
 
     kernel: str
     kind: str
@@ -140,10 +140,10 @@ def prepare(pool: ChildPool, tilelang: TileLang, name: str, profile: HardwarePro
 
 
 def schedules_of(case: Case, count: int, seed: int) -> Iterator[tuple[str, int, WarpSchedule]]:
-    """Half wounds of the solver's schedule (which comes first itself), half noise."""
+    """Half mutations of the solver's schedule (which comes first itself), half noise."""
     yield "mutation", 0, case.legal
-    wounds = mutations(case.graph, case.legal, seed)
-    for number, schedule in enumerate(islice(wounds, count - count // 2 - 1), start=1):
+    changed = mutations(case.graph, case.legal, seed)
+    for number, schedule in enumerate(islice(changed, count - count // 2 - 1), start=1):
         yield "mutation", number, schedule
     for number, schedule in enumerate(islice(noise(case.graph, seed), count // 2)):
         yield "noise", number, schedule

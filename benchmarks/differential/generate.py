@@ -1,4 +1,4 @@
-"""Random schedules: wounds of a legal one, and structured noise. Pure and seeded, so that every case can be made again."""
+"""Random schedules: mutations of a legal one, and structured noise. Pure and seeded, so that every case can be made again."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ _STAGES = (-1, 0, 0, 1, 1, 2)
 
 
 def mutations(graph: KernelGraph, legal: WarpSchedule, seed: int) -> Iterator[WarpSchedule]:
-    """Endless wounds of a legal schedule, one to three changes each; some leave it legal."""
+    """Endless mutations of a legal schedule, one to three changes each; some leave it legal."""
     rng = random.Random(seed)
     while True:
         schedule = legal
@@ -158,7 +158,7 @@ def _sync(rng: random.Random, graph: KernelGraph, schedule: WarpSchedule) -> War
 
 
 def _cycle(rng: random.Random, graph: KernelGraph, schedule: WarpSchedule) -> WarpSchedule:
-    """Close and reopen a span in the middle: a pipeline that cycles twice a body."""
+    """Close and reopen a span in the middle: a pipeline that cycles twice per body."""
     scope, role, items = _pick_body(rng, schedule)
     opens = {SyncKind.PRODUCER_ACQUIRE: SyncKind.PRODUCER_COMMIT, SyncKind.CONSUMER_WAIT: SyncKind.CONSUMER_RELEASE}
     starts = [i for i, item in enumerate(items) if isinstance(item, Sync) and item.sync in opens]
@@ -191,7 +191,7 @@ def _buffers(rng: random.Random, graph: KernelGraph, schedule: WarpSchedule) -> 
 
 
 def _split(rng: random.Random, graph: KernelGraph, schedule: WarpSchedule) -> WarpSchedule:
-    """One pipeline of several buffers becomes one a buffer, each bracketed where the old one was."""
+    """One pipeline of several buffers becomes one per buffer, each bracketed where the old one was."""
     wide = [pipeline for pipeline in schedule.pipelines if len(pipeline.buffers) > 1]
     if not wide:
         return schedule

@@ -1,6 +1,6 @@
 """TileLang's own verdict on a schedule, in milliseconds. Runs in child processes only: it imports TileLang.
 
-The passes before ``MaterializeWSSchedule`` do not look at the schedule, so they run once a kernel; then each schedule is put
+The passes before ``MaterializeWSSchedule`` do not look at the schedule, so they run once per kernel; then each schedule is put
 on the block and only that pass runs (order of passes: TileLang 0.1.15, cuda/pipeline.py:80-122).
 """
 
@@ -85,7 +85,7 @@ class Oracle:
 
 
 def _without_fences(schedule: WarpSchedule) -> WarpSchedule:
-    """What TileLang is asked: a fence is a statement of ours that the prepared kernel does not have."""
+    """The schedule as TileLang gets it: fences are our own statements, and the prepared kernel does not have them."""
 
     def kept(body: RoleBody) -> RoleBody:
         return RoleBody(body.role, tuple(entry for entry in body.instructions if not isinstance(entry, Fence)))

@@ -1,9 +1,9 @@
 """Attention loop bodies, forward and backward, Hopper and Blackwell, sub-tiled and not.
 
-Built from the published description (Twill, arXiv 2512.18134, OSDI'26 text): fp16 or bf16, head dimension 128, one trip
+Built from the published description (Twill, arXiv 2512.18134, OSDI'26 text): fp16 or bf16, head dimension 128, one iteration
 of the innermost loop, tile-level operations that use a whole multiprocessor, sub-tiled to the tensor core's instruction.
 The constraint classes are the published ones: unit reservation, dependences with distance, liveness in memories and
-registers, one group an operation, blocking waits that occupy the group, hand-offs between groups, and streamed inputs on
+registers, one group per operation, blocking waits that occupy the group, hand-offs between groups, and streamed inputs on
 a group of their own. What the paper does not state (cost of each small operation, register and hand-off tables) comes from
 the hardware profile, so absolute intervals are ours and not comparable with the paper's normalised ones.
 """
@@ -19,7 +19,7 @@ __all__ = ["attention_cases", "blackwell_backward", "blackwell_forward", "hopper
 DEPTH = 128
 """Head dimension."""
 KEYS = 128
-"""Keys and values of one trip."""
+"""Keys and values of one iteration."""
 WORD = 2
 """Bytes of an fp16 or bf16 element."""
 
@@ -167,7 +167,7 @@ def _blackwell_rescale(loop: LoopBuilder, tile: str, alpha: str, pv: str, chunks
 
 
 def hopper_backward(*, parts: int) -> ModuloProblem:
-    """The gradient of attention on Hopper for 128 keys and 64 queries a trip, accumulators dK and dV in registers."""
+    """The gradient of attention on Hopper for 128 keys and 64 queries per iteration, accumulators dK and dV in registers."""
     loop = LoopBuilder("hopper-backward", Costs(builtin_profile("h100")))
     queries, costs = 64, loop.costs
     query = loop.load("load_q", queries * DEPTH * WORD)
@@ -224,7 +224,7 @@ def _hopper_gradient(
 
 
 def _gradient_edges(loop: LoopBuilder, names: tuple[str, ...], outer: int) -> None:
-    """P = exp(S - L), dS = P (dP - D), and the two accumulators that every trip adds to."""
+    """P = exp(S - L), dS = P (dP - D), and the two accumulators that every iteration adds to."""
     s, shift, exp, p16, dp, less, ds, ds16, dv, dk = names
     loop.flow(s, shift, drain=True)
     loop.flow(shift, exp)
@@ -240,7 +240,7 @@ def _gradient_edges(loop: LoopBuilder, names: tuple[str, ...], outer: int) -> No
 
 
 def blackwell_backward(*, chunks: int, registers: int = 168) -> ModuloProblem:
-    """The gradient of attention on Blackwell: 128 keys and 128 queries a trip, all five products in tensor memory.
+    """The gradient of attention on Blackwell: 128 keys and 128 queries per iteration, all five products in tensor memory.
 
     S, dP (dQ reuses dP's columns), dV and dK take 128 columns each; ``chunks`` cuts the element-wise work by columns.
     """

@@ -34,11 +34,11 @@ class Costs:
         return _cycles(rows * columns * depth, rate)
 
     def special(self, elements: int) -> int:
-        """One exponential an element."""
+        """One exponential per element."""
         return _cycles(elements, self.profile.number("sfu.exponentials_per_cycle", "ops/cycle"))
 
     def alu(self, elements: int) -> int:
-        """One fp32 operation an element."""
+        """One fp32 operation per element."""
         return _cycles(elements, self.profile.number("alu.fp32_per_cycle", "ops/cycle"))
 
     def load(self, size: int) -> int:
@@ -46,7 +46,7 @@ class Costs:
         return _cycles(size, self.profile.number("tma.bytes_per_cycle", "bytes/cycle"))
 
     def tensor_memory(self, elements: int) -> int:
-        """A move between tensor memory and registers, one 32-bit cell a lane and cycle."""
+        """A move between tensor memory and registers, one 32-bit cell per lane and cycle."""
         return _cycles(elements, self.profile.number("tensor_memory.lanes", "lanes"))
 
     def hand_off(self, size: int) -> int:
@@ -88,7 +88,7 @@ class LoopBuilder:
         return name
 
     def streamed(self, source: str, target: str, hold: int) -> None:
-        """A streamed input: there when asked for, kept for the consumer's whole execution."""
+        """A streamed input: present when needed, kept for the consumer's whole execution."""
         self.edges.append(ModuloEdge(source, target, 0, wait=ModuloWait.NEVER, hold=hold))
 
     def flow(self, source: str, target: str, *, distance: int = 0, hold: int = 0, drain: bool = False) -> None:
@@ -100,7 +100,7 @@ class LoopBuilder:
     def problem(
         self, groups: tuple[Group, ...], memories: tuple[ModuloMemory, ...], *, stages: int = 3
     ) -> ModuloProblem:
-        """The finished problem: one of each unit a multiprocessor."""
+        """The finished problem: one of each unit per multiprocessor."""
         names = dict.fromkeys(use.unit for op in self.ops for use in op.uses)
         units = tuple(ModuloUnit(name, 1) for name in names)
         return ModuloProblem(self.name, units, tuple(self.ops), tuple(self.edges), memories, groups, stages)

@@ -1,4 +1,5 @@
-"""Loop bodies of other shapes than the series, to see where the solver's methods end: chains, deep sub-tiling, random graphs.
+"""Loop bodies of other shapes than the series, to find the limits of the solver's methods: chains, deep sub-tiling,
+random graphs.
 
 The random loops and the forward graphs also served to set the constructive search's constants; the others did not.
 """

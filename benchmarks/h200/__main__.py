@@ -27,11 +27,11 @@ from warpwright.tuning.children import available_cores, parallel_slots
 from warpwright.tuning.measure import MeasureReport
 
 BUILD_MEMORY_BYTES = 1300 << 20
-"""What one build was seen to take; with the cgroup's free memory it bounds how many run at once."""
+"""Memory that one build was measured to take; with the cgroup's free memory it bounds how many run at once."""
 
 
 class Bench:
-    """One run: what is known so far, written after every step."""
+    """One run: the results so far, written after every step."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -61,7 +61,7 @@ class Bench:
         return self.deadline - time.monotonic()
 
     def save(self) -> None:
-        """Writes what is known."""
+        """Writes the results so far."""
         with self.lock:
             self.document["wall_seconds"] = time.monotonic() - self.begun
             write(self.options.out, self.document)
@@ -106,7 +106,7 @@ class Bench:
         }
 
     def build(self, shop: Workshop, problems: list[Problem]) -> dict[str, list[Built]]:
-        """Builds everything; one pool of compilers serves all problems, baselines go first while solvers still think."""
+        """Builds everything; one pool of compilers serves all problems, baselines go first while the solver still runs."""
         built: dict[str, list[Built]] = {problem.name: [] for problem in problems}
         stop_at = self.begun + self.options.seconds * 0.6
         begun = time.monotonic()
@@ -207,7 +207,7 @@ class Bench:
             self.measure_rested(problem, built, set(report.rounds.figures_ns))
 
     def measure_rested(self, problem: Problem, built: list[Built], finalists: set[str]) -> None:
-        """The finalists and the libraries again at the boost clock: at the power limit all good schedules come out alike."""
+        """The finalists and the libraries again at the boost clock: at the power limit all good schedules take the same time."""
         record = self.document["problems"][problem.name]
         begun = time.monotonic()
         report = measure_problem(
@@ -239,7 +239,7 @@ class Bench:
 
 
 def rounds_record(rounds: Rounds | None) -> dict[str, Any]:
-    """What is kept of interleaved rounds; nothing when there were none."""
+    """The record of interleaved rounds; empty when there were none."""
     if rounds is None:
         return {}
     return {
@@ -251,7 +251,7 @@ def rounds_record(rounds: Rounds | None) -> dict[str, Any]:
 
 
 def verdict_record(report: MeasureReport) -> dict[str, Any]:
-    """Who won, who ties, by how much."""
+    """The winner, the ties, and by how much."""
     if report.verdict is None:
         return {}
     found = report.verdict
@@ -259,7 +259,7 @@ def verdict_record(report: MeasureReport) -> dict[str, Any]:
 
 
 def built_record(one: Built) -> dict[str, Any]:
-    """What is kept of a build."""
+    """The record of a build."""
     plan, kernel = one.plan, one.kernel
     shown = " ".join(f"{key}{value}" for key, value in plan.params.items() if key in TILE)
     record: dict[str, Any] = {
@@ -291,7 +291,7 @@ TILE = ("BM", "BN", "BK", "workers", "threads", "parts", "flight", "panel")
 
 
 def measured_record(measured: Measured) -> dict[str, Any]:
-    """What is kept of a measurement."""
+    """The record of a measurement."""
     record: dict[str, Any] = {
         "outcome": measured.outcome.kind.value,
         "flags": list(measured.flags),
@@ -332,8 +332,10 @@ def main() -> int:
     parser.add_argument("--profile", default="h200")
     parser.add_argument("--only", nargs="*", choices=sorted(PROBLEMS))
     parser.add_argument("--quick", action="store_true", help="GEMM 4096 with four candidates")
-    parser.add_argument("--candidates", type=int, default=10, help="of each family, by forecast")
-    parser.add_argument("--each", type=int, default=2, help="of each variant with an expert's pins, besides")
+    parser.add_argument("--candidates", type=int, default=10, help="candidates of each family, by forecast")
+    parser.add_argument(
+        "--each", type=int, default=2, help="candidates of each variant with an expert's pins, in addition"
+    )
     parser.add_argument("--seconds", type=float, default=440.0, help="wall time of the whole run")
     parser.add_argument("--measure-seconds", type=float, default=110.0, help="at most, for one problem")
     parser.add_argument("--builders", type=int, default=0)

@@ -66,7 +66,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Built:
-    """A plan and what became of it."""
+    """A plan and its result."""
 
     plan: Plan
     kernel: CompiledKernel | None = None
@@ -103,7 +103,7 @@ class Workshop:
         self.solvers.close()
 
     def read(self, problem: Problem) -> Family:
-        """IR and graphs of all variants; a variant that no schedule expresses is noted and left to the baselines."""
+        """IR and graphs of all variants; a variant that cannot be scheduled is noted and left to the baselines."""
         payload = {"path": problem.kernel_file, "function": None, "set": dict(problem.size)}
         reply = self.compilers.run("kernel_file.read", payload, READ)
         if not isinstance(reply, Returned):
@@ -126,14 +126,14 @@ class Workshop:
     def propose(
         self, family: Family, count: int, each: int, seconds: float
     ) -> tuple[list[Plan], list[str], dict[str, Any]]:
-        """Candidates: ``count`` of the whole family, and ``each`` of every variant in the form that its author had in mind.
+        """Candidates: ``count`` of the whole family, and ``each`` of every variant in the form that its author intended.
 
         Returns plans, what went wrong, and what the solver excluded.
         """
         calls = [("family", sorted(family.graphs), count, Pins())]
         for number, document in sorted(family.graphs.items()):
             hands = by_hand(family.variants[number]["params"], load(KernelGraph, document), self.profile)
-            calls += [(f"variant {number}, by hand", [number], 1, pins) for pins in hands[:each]]
+            calls += [(f"variant {number}, expert's pins", [number], 1, pins) for pins in hands[:each]]
         plans: dict[str, Plan] = {}
         notes: list[str] = []
         excluded: dict[str, Any] = {"infeasible": [], "unknown": []}
@@ -224,7 +224,7 @@ class Workshop:
             return None
         try:
             forecast = forecast_baseline(load(KernelGraph, family.graphs[number]), self.profile, kind)
-        except Exception:  # noqa: BLE001 - a forecast is a remark beside the measurement, not a step of it
+        except Exception:  # noqa: BLE001 - a forecast only accompanies the measurement, which goes on without it
             return None
         value = getattr(forecast, "nanoseconds", forecast)
         return float(value) if isinstance(value, int | float) else None
@@ -313,7 +313,7 @@ def short_form(schedule: WarpSchedule) -> str:
 
 
 def words(reply: Reply) -> str:
-    """What a reply that is no result says, with the last line of a trace."""
+    """What a reply that is not a result says, with the last line of a trace."""
     outcome = of_reply(reply, "compile")
     trace = reply.trace.strip().splitlines()[-1:] if isinstance(reply, Raised) else []
     return " ".join([f"{outcome.kind}: {outcome.message}" if outcome else "returned", *trace])[:1500]

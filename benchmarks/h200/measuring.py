@@ -26,7 +26,7 @@ def measure_problem(
     on_result: Callable[[Measured], None] | None = None,
     protocol: Protocol = GPU_1,
 ) -> MeasureReport:
-    """One session: baselines and yardsticks first, then candidates by forecast; the fastest of every group meets in rounds."""
+    """One session: baselines and library calls first, then candidates by forecast; the fastest of every group meets in rounds."""
     usable = [one for one in built if one.kernel is not None and not one.failure]
     reference = next((one.kernel for one in usable if one.plan.kind is CandidateKind.UNSPECIALIZED), None)
     if reference is None:

@@ -1,4 +1,4 @@
-"""The problems: two example families at three sizes, and the library calls that they are held against."""
+"""The problems: two example families at three sizes, and the library calls that they are compared with."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ __all__ = ["PROBLEMS", "Problem"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One family at one size. ``flops`` is the usual count of the literature, epilogue and softmax left out.
+    """One family at one size. ``flops`` is the usual count in the literature, without epilogue and softmax.
 
-    ``yardsticks`` are library calls; the first one is the opponent of the table.
+    ``yardsticks`` are library calls; the table compares with the first one.
     """
 
     name: str
@@ -20,7 +20,7 @@ class Problem:
     flops: float
     yardsticks: tuple[str, ...]
     options: tuple[str, ...] = ()
-    """Build options that everything (TileLang's own choices too) is built with besides plainly."""
+    """Build options that everything (TileLang's own choices too) is built with, in addition to a plain build."""
 
 
 def _gemm(n: int) -> Problem:

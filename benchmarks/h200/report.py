@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["table", "write"]
 
 BOOST_MHZ = 1980
-"""Boost clock of an H200; a clock under nine tenths of it at the end of the rounds says that the power limit rules."""
+"""Boost clock of an H200; a clock under nine tenths of it at the end of the rounds says that the power limit was reached."""
 
 
 def write(folder: Path, document: dict[str, Any]) -> None:
@@ -22,7 +22,7 @@ def write(folder: Path, document: dict[str, Any]) -> None:
 
 
 def table(document: dict[str, Any]) -> str:
-    """Markdown: one section a problem; times are medians of interleaved rounds, ratios medians of each
+    """Markdown: one section per problem; times are medians of interleaved rounds, ratios medians of each
     round's own.
     """
     lines = [f"# Measured on {document.get('device', {}).get('name', 'no device')}", ""]
@@ -87,7 +87,7 @@ def _conditions(measured: dict[str, Any]) -> str:
 
 
 def _all(problem: dict[str, Any]) -> list[str]:
-    """Every correct candidate by its screening time, with the forecast that was made before."""
+    """Every correct candidate by its screening time, with the forecast that was made before it."""
     rows = [entry for entry in problem["candidates"].values() if entry.get("screening_ms") and entry.get("forecast_ns")]
     if not rows:
         return []

@@ -1,7 +1,7 @@
 """Kernel graphs of the landscape kernels, built directly from a landscape entry's parameters. Pure Python, no TileLang.
 
 ``python -m benchmarks.ranking`` forecasts hundreds of entries; building their graphs here takes a millisecond each. The
-tests hold these graphs against what the frontend reads from the TileLang kernels beside this module.
+tests compare these graphs with what the frontend reads from the TileLang kernels beside this module.
 """
 
 from warpwright.solver.domain import (
@@ -26,7 +26,7 @@ __all__ = ["attention_graph", "gemm_graph"]
 BF16, F32 = 2, 4
 ALU_LANES = 128
 EXPONENTIALS = 16
-"""Elements a cycle of one SM: fp32 lanes, special-function results (all devices with these kernels)."""
+"""Elements per cycle of one SM: fp32 lanes, special-function results (all devices with these kernels)."""
 EXPONENTIAL_INSTRUCTIONS = 4
 """Scaling of both operands, their difference in one of them, and range scaling around the result of ``exp2f``."""
 ROW_COPIES = 4

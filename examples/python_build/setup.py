@@ -23,7 +23,7 @@ class BuildKernels(build_py):
 
 
 class WithBinaries(Distribution):
-    """The wheel holds shared objects, so it is bound to a platform."""
+    """The wheel holds shared objects, so it is specific to a platform."""
 
     def has_ext_modules(self):
         return True

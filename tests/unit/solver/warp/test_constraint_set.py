@@ -1,4 +1,4 @@
-"""Rules do not change under the same name: the verdicts on fixed schedules, and on wounds of them, are on record.
+"""Rules do not change under the same name: the verdicts on fixed schedules, and on mutations of them, are on record.
 
 The record of a constraint set is made once. A test that fails here says that a family accepts or refuses another schedule
 than before: results that are cached under the old name are then stale. Raise ``CONSTRAINT_SET`` and run this file with
@@ -35,7 +35,7 @@ KERNELS: dict[str, tuple[Callable[[], KernelGraph], str]] = {
     "scattered": (kernels.scattered, "h200"),
     "blackwell_gemm": (kernels.blackwell_gemm, "b200"),
 }
-WOUNDS, NOISE = 60, 25
+MUTATIONS, NOISE = 60, 25
 ACCEPTED = "accepted"
 
 
@@ -45,10 +45,10 @@ def problem_of(name: str) -> WarpProblem:
 
 
 def verdicts(problem: WarpProblem, legal: WarpSchedule) -> Iterator[str]:
-    """One line a schedule with the rules that it breaks: the legal one first, then its wounds, then noise."""
-    wounds = [(f"wound {n}", s) for n, s in enumerate(islice(mutations(problem.graph, legal, seed=7), WOUNDS), 1)]
+    """One line per schedule with the rules that it breaks: the legal one first, then its mutations, then noise."""
+    changed = [(f"wound {n}", s) for n, s in enumerate(islice(mutations(problem.graph, legal, seed=7), MUTATIONS), 1)]
     random = [(f"noise {n}", s) for n, s in enumerate(islice(noise(problem.graph, seed=7), NOISE), 1)]
-    for name, schedule in (("legal", legal), *wounds, *random):
+    for name, schedule in (("legal", legal), *changed, *random):
         rules = sorted({f"{violation.family}/{violation.rule}" for violation in violations(problem, schedule)})
         yield f"{name}: {', '.join(rules) or ACCEPTED}"
 
