@@ -49,7 +49,9 @@ BuildOptions = Annotated[
     ),
 ]
 KernelPath = Annotated[Path, typer.Argument(metavar="FILE", help="TileLang Python file, or IR JSON.")]
-Candidates = Annotated[int | None, typer.Option("--candidates", "-n", min=1, help="Schedules to try.")]
+Candidates = Annotated[
+    int | None, typer.Option("--candidates", "-n", min=0, help="Schedules to try; 0: only the compiler's own choices.")
+]
 Budget = Annotated[float | None, typer.Option("--budget", min=0.1, help="Time limit in seconds for the whole tuning.")]
 Effort = Annotated[str, typer.Option("--effort", help="quick, normal or thorough.")]
 PinsPath = Annotated[Path | None, typer.Option("--pins", help="JSON document with the choices that you fix (pins).")]

@@ -113,6 +113,17 @@ def test_pins_that_nothing_satisfies_give_no_candidate_and_a_reason() -> None:
     proposals = propose(GEMMS[0][1], H200, count=2, pins=Pins(depths=(DepthPin("As", 9), DepthPin("Bs", 9))))
     assert proposals.candidates == ()
     assert any(rejected.conflicts for rejected in proposals.rejected)
+    assert proposals.infeasible
+
+
+def test_infeasible_is_what_is_proven_of_every_variant() -> None:
+    """Where nothing was asked nothing is proven, and one variant's proof is none of another's."""
+    assert not propose(GEMMS[0][1], H200, count=0).infeasible
+    pins = Pins(consumer_warpgroups=3)
+    assert propose(GEMMS[0][1], H200, count=1, pins=pins).infeasible, "128 rows are no three warpgroups"
+    both = propose_family([GEMMS[0], GEMMS[4]], H200, count=1, pins=pins)
+    assert both.candidates
+    assert not both.infeasible
 
 
 def test_pins_of_the_kernel_itself_count_too() -> None:
@@ -140,6 +151,7 @@ def test_a_kernel_that_no_schedule_fits_says_why() -> None:
     assert all(rejected.conflicts for rejected in proposals.rejected)
     assert proposals.undecided == ()
     assert proposals.rejected
+    assert proposals.infeasible
 
 
 def test_a_ring_turned_by_hand_has_candidates_with_plain_copies() -> None:
