@@ -83,7 +83,7 @@ Measurement: Any = _typed_dict(
         **_fields(Measured, without=("candidate", "outcome", "summary")),
         **_fields(Summary),
         "rounds_ns": list[float],
-        "tied": bool,
+        "session": str,
         "sizes": list[_recorded(SizeCheck)],  # type: ignore[misc]  # a type made at run time
         "not_finite": list[str],
     },
@@ -95,6 +95,7 @@ BuildReport: Any = _typed_dict(
         "schema": str,
         **_fields(CompiledKernel, without=("source", "binary")),
         "verifier": _recorded(BaselineVerdict),
+        "floor_ns": float,
         "not_finite": list[str],
     },
 )

@@ -9,6 +9,7 @@ from warpwright.solver.domain import Candidate, Failure, Outcome, WarpwrightErro
 from warpwright.tuning.outage import Outage
 from warpwright.tuning.request import TuneRequest
 from warpwright.tuning.result import Step
+from warpwright.tuning.roofline_floor import FLOOR, floor_ns
 from warpwright.tuning.toolchain import Built, KernelRead, Patience, StepFailed, Toolchain
 
 __all__ = ["BuildPlan", "build", "skipped"]
@@ -122,6 +123,8 @@ def _build_once(
         progress.seconds[step] = time.monotonic() - started
         failure = Failure("unexpected-error", f"{type(error).__name__}: {error}", detail=traceback.format_exc()[-8000:])
         return progress.onto(plan.ended(Outcome.INFRASTRUCTURE, failure))
+    if plan.kernel is not None:
+        built = replace(built, report={**built.report, FLOOR: floor_ns(plan.kernel.graph, request.profile)})
     if candidate.schedule is None and plan.kernel is not None:
         progress.products |= _plain_source(request, candidate, built, toolchain, patience)
     if built.not_honoured:

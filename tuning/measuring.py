@@ -6,7 +6,7 @@ from math import inf, isfinite
 
 from warpwright.solver.domain import Candidate, CandidateKind, Failure, Outcome
 from warpwright.tuning.events import Phase, PhaseEntered, StepStarted
-from warpwright.tuning.ranking import best_of
+from warpwright.tuning.ranking import best_of, ranking_of
 from warpwright.tuning.result import Step
 from warpwright.tuning.roofline_floor import floor_ns
 from warpwright.tuning.run import TuningRun
@@ -72,14 +72,13 @@ def _to_measure(records: Sequence[Candidate]) -> list[Candidate]:
     """Who takes part in a session: all candidates that are built and have no time yet.
 
     Besides them, of those that an earlier attempt or another job has measured: the compiler's own choices, of which one is the
-    reference for outputs, and the fastest. Times of two sessions cannot be compared.
+    reference for outputs, and those that tie for the win. Times of two sessions cannot be compared.
     """
     fresh = [r for r in records if r.outcome is Outcome.COMPILED and not r.not_honoured]
     if not fresh:
         return []
     timed = [r for r in records if r.outcome is Outcome.MEASURED and r.measured_ns is not None]
-    fastest = min(timed, key=lambda r: r.measured_ns or 0.0, default=None)
-    again = {r.id for r in timed if r.kind is not CandidateKind.SCHEDULED or r is fastest}
+    again = {r.id for r in timed if r.kind is not CandidateKind.SCHEDULED} | set(ranking_of(timed).tied)
     return [r for r in records if r in fresh or r.id in again]
 
 

@@ -1,8 +1,13 @@
 """The roofline floor: a time below it cannot be right."""
 
+from collections.abc import Mapping
+
 from warpwright.solver.domain import HardwareProfile, KernelGraph
 
-__all__ = ["floor_ns"]
+__all__ = ["FLOOR", "floor_in", "floor_ns"]
+
+FLOOR = "floor_ns"
+"""Key in a build's report: what no launch of it can beat on its device."""
 
 MARGIN = 0.8
 """Tolerance of the floor: boost clocks and bandwidths of real boards exceed their data sheets by a few percent."""
@@ -28,3 +33,9 @@ def floor_ns(graph: KernelGraph, profile: HardwareProfile) -> float:
         )
         compute = graph.flops / per_nanosecond
     return MARGIN * max(memory, compute)
+
+
+def floor_in(report: Mapping[str, object]) -> float:
+    """The floor that a build's report holds; 0 where it is older than such."""
+    floor = report.get(FLOOR)
+    return float(floor) if isinstance(floor, int | float) else 0.0

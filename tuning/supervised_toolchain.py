@@ -203,7 +203,7 @@ class ChildToolchain:
         if device is None:
             return
         with tempfile.TemporaryDirectory(prefix="warpwright-measure-") as folder:
-            yield from self._devices.session(device, candidates, Path(folder), patience)
+            yield from self._devices.session(device, profile, candidates, Path(folder), patience)
 
     def available(self) -> bool:
         """Whether the task runner can send out tasks."""

@@ -8,6 +8,9 @@ from warpwright.result import Result
 from warpwright.solver.domain import Candidate, CandidateKind
 from warpwright.solver.domain.errors import WarpwrightError
 from warpwright.tuning.bundle import Contents
+from warpwright.tuning.measure.devices import seats_of
+from warpwright.tuning.measuring import in_order
+from warpwright.tuning.roofline_floor import floor_in
 
 __all__ = ["contents_of"]
 
@@ -18,7 +21,8 @@ def contents_of(result: Result, folder: Path) -> Contents:
     Raises:
         WarpwrightError: ``bundle-empty`` when no candidate has a binary, ``bundle-no-reference`` without the reference.
     """
-    built = [candidate for candidate in result.candidates if candidate.products.get("binary") and candidate.report]
+    usable = [candidate for candidate in result.candidates if candidate.products.get("binary") and candidate.report]
+    built = in_order(usable)
     if not built:
         raise WarpwrightError("no candidate of this job has a binary", code="bundle-empty", place=result.job)
     kernels = {candidate.id: _kernel(candidate, folder) for candidate in built}
@@ -31,13 +35,23 @@ def contents_of(result: Result, folder: Path) -> Contents:
             code="bundle-no-reference",
             place=result.job,
         )
-    baselines = tuple(candidate.id for candidate in built if candidate.kind is not CandidateKind.SCHEDULED)
+    seats = seats_of(built)
     return Contents(
-        jobs=tuple(MeasureJob(candidate.id, kernels[candidate.id], reference) for candidate in built),
+        jobs=tuple(
+            MeasureJob(
+                candidate.id,
+                kernels[candidate.id],
+                reference,
+                floor_ns=floor_in(candidate.report),
+                expected_ns=candidate.forecast_ns or 0.0,
+            )
+            for candidate in built
+        ),
         origin=result.job or result.kernel,
         profile=result.profile,
-        always_final=baselines,
-        baselines=baselines,
+        preference=tuple(seats["preference"]),
+        always_final=tuple(seats["always_final"]),
+        baselines=tuple(seats["baselines"]),
     )
 
 

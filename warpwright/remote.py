@@ -144,6 +144,8 @@ def result_of_job(
         partial=job.partial,
         stopped_by=job.stopped_by,
         job=job.id,
+        tied=tuple(job.tied),
+        margin=job.margin,
         build_options=tuple(job.build_options),
     )
 

@@ -26,6 +26,10 @@ class Result:
     partial: bool = False
     stopped_by: str = ""
     job: str = ""
+    tied: tuple[str, ...] = ()
+    """Ids of the candidates of which none is better than another, the winner's among them."""
+    margin: float | None = None
+    """The winner's relative lead over the best candidate that does not tie; None if there is none."""
     build_options: tuple[str, ...] = ()
     """Options of all its builds that change how kernels round."""
 
@@ -42,6 +46,8 @@ class Result:
             "job": self.job,
             "build_options": list(self.build_options),
             "best": self.best.id if self.best else None,
+            "tied": list(self.tied),
+            "margin": self.margin,
             "candidates": [candidate_document(candidate) for candidate in self.candidates],
             "rejected": [asdict(entry) for entry in self.rejected],
             "refused_variants": {str(number): asdict(entry) for number, entry in self.refused_variants.items()},

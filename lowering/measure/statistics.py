@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-__all__ = ["Summary", "Verdict", "finalists", "quantile", "summary", "verdict"]
+__all__ = ["Summary", "Verdict", "finalists", "quantile", "summary", "verdict", "verdict_alone"]
 
 TIE_SPREADS = 2.0
 """A lead of fewer of its own spreads does not count: with it, five equal candidates with 5 % noise tied in each of
@@ -80,9 +80,9 @@ def verdict(
     Args:
         rounds: one figure per round for each name, in the same order of rounds.
         tie_margin: relative difference that does not count.
-        preference: who wins a tie, first named first; the fastest if none of them ties.
-        baselines: the answer must not be slower than these: a tied candidate that is slower than the fastest of them
-            does not win.
+        preference: who wins a tie, first named first: an order of all keeps noise from deciding; the fastest if none of
+        them ties.
+        baselines: what is as good as one of these is not preferred to it: who ties with a baseline does not win.
 
     Two tie when the faster one's median lead is under ``tie_margin`` or under twice the lead's own spread, or when the
     slower one was the faster one in a third of the rounds.
@@ -91,8 +91,39 @@ def verdict(
     order = tuple(sorted(figures, key=lambda name: (figures[name], name)))
     fastest = order[0]
     tied = tuple(name for name in order if name == fastest or _ties(rounds[fastest], rounds[name], tie_margin))
-    limit = min((figures[name] for name in baselines if name in figures), default=math.inf)
-    able = [name for name in tied if figures[name] <= limit]
+    return _decided(figures, order, tied, preference, baselines)
+
+
+def verdict_alone(
+    medians: Mapping[str, float],
+    spreads: Mapping[str, float],
+    tie_margin: float,
+    preference: Sequence[str] = (),
+    baselines: Collection[str] = (),
+) -> Verdict:
+    """As :func:`verdict`, of times that were taken one candidate after another, where there were no rounds.
+
+    Two tie when their medians differ by less than ``tie_margin`` or than twice the larger spread.
+    """
+    order = tuple(sorted(medians, key=lambda name: (medians[name], name)))
+    fastest = order[0]
+
+    def ties(name: str) -> bool:
+        spread = max(spreads.get(fastest, 0.0), spreads.get(name, 0.0))
+        return medians[name] - medians[fastest] < max(tie_margin * medians[fastest], TIE_SPREADS * spread)
+
+    tied = tuple(name for name in order if name == fastest or ties(name))
+    return _decided(medians, order, tied, preference, baselines)
+
+
+def _decided(
+    figures: Mapping[str, float],
+    order: tuple[str, ...],
+    tied: tuple[str, ...],
+    preference: Sequence[str],
+    baselines: Collection[str],
+) -> Verdict:
+    able = [name for name in tied if name in baselines] or list(tied)
     winner = next((name for name in preference if name in able), able[0])
     behind = [name for name in order if name not in tied]
     margin = figures[behind[0]] / figures[winner] - 1 if behind else None

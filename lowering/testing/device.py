@@ -24,7 +24,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,7 @@ class _Loaded:
     name: str
     script: dict[str, Any]
     launches: int = 0
+    noise: random.Random = field(default_factory=random.Random)
 
 
 class SimulatedDevice:
@@ -96,7 +97,6 @@ class SimulatedDevice:
         self._loaded: dict[str, _Loaded] = {}
         self._launches = 0
         self._pending: Exception | None = None
-        self._random = random.Random(int(options.get("seed", 1)))
 
     def facts(self) -> DeviceFacts:
         """A device of 132 multiprocessors, called ``name`` where that is given."""
@@ -124,7 +124,8 @@ class SimulatedDevice:
             raise LaunchFailed("the driver refuses 262144 bytes of shared memory", place=name)
         if name not in self._loaded:
             time.sleep(float(script.get("load_seconds", 0.0)))
-        return self._loaded.setdefault(name, _Loaded(name, script))
+        noise = random.Random(f"{self._options.get('seed', 1)} {script.get('of', name)}")
+        return self._loaded.setdefault(name, _Loaded(name, script, noise=noise))
 
     def inputs(self, arguments: Sequence[Argument], seed: int) -> _Buffers:
         """Inputs are the seed itself."""
@@ -195,7 +196,7 @@ class SimulatedDevice:
         times = []
         for _ in range(runs):
             self.launch(kernel, buffers)
-            noise = self._random.gauss(0, float(kernel.script.get("noise", 0.0)))
+            noise = kernel.noise.gauss(0, float(kernel.script.get("noise", 0.0)))
             times.append(float(kernel.script.get("ns", 1000.0)) * (1 + noise) * (1 + self._drift()))
         self.synchronize()
         return times

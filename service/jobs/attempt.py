@@ -29,7 +29,7 @@ from warpwright.tuning import telemetry
 from warpwright.tuning.events import Event
 from warpwright.tuning.orchestrate import tune
 from warpwright.tuning.outage import Outage
-from warpwright.tuning.ranking import tied_with_best
+from warpwright.tuning.ranking import ranking_of
 from warpwright.tuning.request import Size, TuneBudget, TuneRequest, Variant
 from warpwright.tuning.result import Ending, TuneResult
 from warpwright.tuning.toolchain import Identity, StepFailed, Stop, Toolchain
@@ -223,6 +223,7 @@ class Attempt:
         self._end(end)
 
     def _describe(self, job: Job, result: TuneResult) -> None:
+        ranking = ranking_of(result.candidates)
         job.ending = result.ending.value
         job.best = result.best
         job.note = _note(result)
@@ -239,7 +240,8 @@ class Attempt:
                 for report in result.variants
             ],
             "rejected": [asdict(rejected) for rejected in result.rejected],
-            "tied": list(tied_with_best(result.candidates)),
+            "tied": list(ranking.tied),
+            "margin": ranking.margin,
         }
 
     def _infrastructure(self, error: StepFailed) -> None:

@@ -4,23 +4,29 @@ Importing the same document again changes nothing; a document of another job or 
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from warpwright.service.app_context import Context
 from warpwright.service.candidates import repository as candidate_rows
 from warpwright.service.candidates.rows import apply, candidate_of
 from warpwright.service.db import WriteSession
-from warpwright.service.db.models import CandidateRow, Job
-from warpwright.service.errors import InvalidRequest, StateConflict
+from warpwright.service.db.models import CandidateRow, Job, Profile
+from warpwright.service.errors import InvalidRequest, NotFound, StateConflict
 from warpwright.service.jobs import repository
 from warpwright.service.jobs.service import find
+from warpwright.service.profiles.service import domain_profile
 from warpwright.service.results.store import remember
-from warpwright.solver.domain import digest_text, dumps, load
+from warpwright.solver.domain import Candidate, HardwareProfile, Outcome, digest_text, dumps, load
 from warpwright.solver.domain.pins import Pins
 from warpwright.tuning.bundle import BundleResults, read_results
-from warpwright.tuning.measure.devices import told_outcomes
+from warpwright.tuning.measure.outcomes import outcomes_of
+from warpwright.tuning.measure.proof import KnownBuild, unproven, unproven_rounds
+from warpwright.tuning.measure.session import MeasureReport
 from warpwright.tuning.measuring import with_measurement
-from warpwright.tuning.ranking import best_of, note_of, tied_with_best
+from warpwright.tuning.partial_reasons import UNMEASURED
+from warpwright.tuning.ranking import note_of, ranking_of
+from warpwright.tuning.roofline_floor import floor_in
 from warpwright.tuning.toolchain import Identity
 
 __all__ = ["tell"]
@@ -31,10 +37,12 @@ TOLD_STATES = frozenset({"done", "cancelled"})
 def tell(context: Context, job_id: str, document: dict[str, Any]) -> None:
     """Writes the measurements of a ``warpwright.bundle-results/1`` document to the job's candidates.
 
+    What is told is proven like what is measured here (``warpwright.tuning.measure.proof``), or nothing of it is taken.
+
     Raises:
         BundleError: the document is damaged.
-        Conflict: ``job-not-ended``, while the job may still change its candidates.
-        InvalidRequest: ``results-of-another-job``, ``results-of-another-binary``.
+        StateConflict: ``job-not-ended``, while the job may still change its candidates.
+        InvalidRequest: ``results-of-another-job``, ``results-of-another-binary``, ``results-unproven``.
     """
     results = read_results(json.dumps(document))
     context.database.write(lambda session: _write(session, find(session, job_id), results))
@@ -44,37 +52,56 @@ def tell(context: Context, job_id: str, document: dict[str, Any]) -> None:
 def _write(session: WriteSession, job: Job, results: BundleResults) -> None:
     if job.state not in TOLD_STATES:
         raise StateConflict(f"job {job.id} is still {job.state}", code="job-not-ended", place="/job")
+    profile = session.get(Profile, job.profile_digest)
+    if profile is None:
+        raise NotFound(f"profile {job.profile_digest} was deleted", code="profile-unknown")
     rows = {row.key: row for row in candidate_rows.all_of(session, job.id)}
-    for measured in results.report.results:
-        _check(rows.get(measured.candidate), measured.candidate, measured.binary_digest)
-    for candidate, outcome in told_outcomes(results.report).items():
+    builds = {key: _known_build(row, domain_profile(profile)) for key, row in rows.items()}
+    _check(results.report, builds)
+    for candidate, outcome in outcomes_of(results.report, builds).items():
         row = rows[candidate]
         apply(row, with_measurement(candidate_of(row), outcome))
         row.protocol = results.protocol
     session.flush()
-    records = [candidate_of(row) for row in rows.values()]
-    best = best_of(records)
-    job.best = best.id if best else None
-    job.note = note_of(best)
-    job.summary = {**(job.summary or {}), "tied": list(tied_with_best(records))}
+    _conclude(job, [candidate_of(row) for row in rows.values()])
     session.flush()
     _remember(session, job, rows, results.protocol)
     data = {"bundle": results.bundle, "candidates": len(results.report.results), "best": job.best, "note": job.note}
     repository.add_event(session, job.id, job.attempt, "told", data)
 
 
-def _check(row: CandidateRow | None, candidate: str, binary_digest: str) -> None:
-    if row is None:
-        raise InvalidRequest(
-            f"the job has no candidate {candidate!r}", code="results-of-another-job", place=f"/results/{candidate}"
-        )
-    built = str(row.report.get("binary_digest", ""))
-    if built and binary_digest and built != binary_digest:
-        raise InvalidRequest(
-            f"{candidate} was measured as {binary_digest}, but built as {built}",
-            code="results-of-another-binary",
-            place=f"/results/{candidate}",
-        )
+def _conclude(job: Job, records: Sequence[Candidate]) -> None:
+    """The job's answer by what is known now. One that only lacked measurements is whole when it lacks none any more."""
+    ranking = ranking_of(records)
+    job.best = ranking.best.id if ranking.best else None
+    job.note = note_of(ranking.best)
+    job.summary = {**(job.summary or {}), "tied": list(ranking.tied), "margin": ranking.margin}
+    lacking = {record.outcome for record in records} & {Outcome.COMPILED, Outcome.SKIPPED}
+    if job.partial and job.stopped_by in UNMEASURED and not lacking:
+        job.partial, job.stopped_by = False, ""
+
+
+def _known_build(row: CandidateRow, profile: HardwareProfile) -> KnownBuild:
+    """What the job knows of a candidate that it built."""
+    return KnownBuild(str(row.report.get("binary_digest", "")), profile, floor_in(row.report))
+
+
+def _check(report: MeasureReport, builds: Mapping[str, KnownBuild]) -> None:
+    """Refuses a document of which anything is of another job or another binary, or lacks a proof."""
+    for measured in report.results:
+        place, build = f"/results/{measured.candidate}", builds.get(measured.candidate)
+        if build is None:
+            message = f"the job has no candidate {measured.candidate!r}"
+            raise InvalidRequest(message, code="results-of-another-job", place=place)
+        if measured.binary_digest and measured.binary_digest != build.binary_digest:
+            message = (
+                f"{measured.candidate} was measured as {measured.binary_digest}, but built as {build.binary_digest}"
+            )
+            raise InvalidRequest(message, code="results-of-another-binary", place=place)
+        if gap := unproven(measured, build):
+            raise InvalidRequest(f"{measured.candidate}: {gap}", code="results-unproven", place=place)
+    if report.rounds is not None and (gap := unproven_rounds(report.rounds, builds)):
+        raise InvalidRequest(gap, code="results-unproven", place="/rounds")
 
 
 def _remember(session: WriteSession, job: Job, rows: dict[str, CandidateRow], protocol: str) -> None:

@@ -181,7 +181,14 @@ class JobView(JobSummary):
     budget: dict[str, float]
     variants: list[VariantView]
     rejected: list[RejectedStructure]
-    tied: list[str] = Field(description="Measured candidates within the winner's own spread, the winner included.")
+    tied: list[str] = Field(
+        description="Candidates of which none is better than another, the winner included; by interleaved rounds where there"
+        " were some, by forecast where nothing was measured."
+    )
+    margin: float | None = Field(
+        default=None,
+        description="The winner's relative lead over the best candidate that does not tie; null if there is none.",
+    )
     attempts: list[AttemptView]
     winner: CandidateView | None
     baseline: CandidateView | None = Field(description="The compiler's own best choice in this job.")

@@ -44,6 +44,7 @@ def view(session: ReadSession, job: Job) -> JobView:
         ),
         rejected=summary.get("rejected", []),
         tied=summary.get("tied", []),
+        margin=summary.get("margin"),
         attempts=[
             AttemptView(
                 attempt=row.attempt,

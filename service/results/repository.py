@@ -3,17 +3,21 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import and_, case, literal, or_, select, update
+from sqlalchemy import and_, case, delete, literal, or_, select, update
 
+from warpwright.lowering.measure.protocol import GPU_1
 from warpwright.service.db import ReadSession, WriteSession
 from warpwright.service.db.base import now
 from warpwright.service.db.models import StoredResult
 from warpwright.solver.domain import Fingerprint
 
-__all__ = ["COLUMNS", "by_key", "fingerprint_of", "keep_better", "nearest", "page", "relaxed"]
+__all__ = ["COLUMNS", "by_key", "fingerprint_of", "forget", "keep_better", "nearest", "page", "relaxed"]
 
 COLUMNS = ("ir", "profile", "toolchain", "constraint_set", "protocol", "verification", "pins", "build_options")
 """The identity, in the order of ``Fingerprint``."""
+
+TIE = GPU_1.tie_margin
+"""Relative difference below which a new time is no better than the stored one."""
 
 
 def by_key(session: ReadSession, key: str) -> StoredResult | None:
@@ -21,8 +25,14 @@ def by_key(session: ReadSession, key: str) -> StoredResult | None:
     return session.get(StoredResult, key)
 
 
+def forget(session: WriteSession, job_id: str) -> None:
+    """Remove what a job stored, under whatever fingerprint; other jobs' results stay."""
+    mine = delete(StoredResult).where(StoredResult.job_id == job_id)
+    session.execute(mine.execution_options(synchronize_session=False))
+
+
 def keep_better(session: WriteSession, row: Mapping[str, Any], *, wrong: Sequence[str] = ()) -> None:
-    """Store a result unless there is a better one: measured is better than unmeasured, then lower time is better.
+    """Store a result unless there is one as good: measured is better than unmeasured, then lower time, by more than noise.
 
     A stored result of a candidate in ``wrong`` does not count, however fast: its output was found to be wrong.
 
@@ -34,7 +44,7 @@ def keep_better(session: WriteSession, row: Mapping[str, Any], *, wrong: Sequenc
         and_(StoredResult.measured.is_(False), literal(bool(row["measured"]))),
         and_(
             StoredResult.measured.is_(row["measured"]),
-            or_(StoredResult.time_ns.is_(None), StoredResult.time_ns > (row["time_ns"] or 0.0)),
+            or_(StoredResult.time_ns.is_(None), StoredResult.time_ns * (1.0 - TIE) > (row["time_ns"] or 0.0)),
             literal(row["time_ns"] is not None),
         ),
         StoredResult.candidate.in_(list(wrong)),

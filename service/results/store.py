@@ -37,10 +37,9 @@ def remember(
         subjects[family_hash(hashes)] = records
     for number, ir_hash in enumerate(hashes):
         subjects.setdefault(ir_hash, [r for r in records if r.variant == number])
+    # What this job had stored before is its answer no more: measurements may have been told since.
+    repository.forget(session, job.id)
     for subject in sorted(subjects):
-        best = best_of(subjects[subject])
-        if best is None or best.outcome is Outcome.SOLVED:
-            continue
         fingerprint = Fingerprint(
             ir=subject,
             profile=job.profile_digest,
@@ -51,6 +50,9 @@ def remember(
             pins=pins_digest,
             build_options=column_of(job.request.get("build_options", ())),
         )
+        best = best_of(subjects[subject])
+        if best is None or best.outcome is Outcome.SOLVED:
+            continue
         answer = answer_of(
             best,
             name=job.name,

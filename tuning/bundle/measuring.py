@@ -6,12 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from warpwright.lowering.measure.device import DeviceMissing
 from warpwright.lowering.measure.result import Measured
+from warpwright.solver.domain.errors import WarpwrightError
 from warpwright.tuning.bundle.archive import unpack
 from warpwright.tuning.bundle.results import write_results
-from warpwright.tuning.measure.session import measure_all
+from warpwright.tuning.measure.lease import DeviceBusy
+from warpwright.tuning.measure.session import MeasureReport, measure_all
+from warpwright.tuning.measuring import ENVIRONMENT
 
-__all__ = ["measure_bundle"]
+__all__ = ["NothingMeasured", "measure_bundle"]
+
+
+class NothingMeasured(WarpwrightError):
+    """No candidate came to a result, for a reason that is none of theirs."""
+
+    code = "nothing-measured"
 
 
 def measure_bundle(
@@ -26,6 +36,8 @@ def measure_bundle(
 
     Raises:
         BundleError: the file is not a bundle.
+        DeviceMissing: this machine does not have the device. DeviceBusy: another session had it for the whole budget.
+        NothingMeasured: the device failed, or the session was stopped before its first result.
     """
     with tempfile.TemporaryDirectory(prefix="warpwright-bundle-") as folder:
         contents = unpack(path, Path(folder, "bundle"))
@@ -41,4 +53,16 @@ def measure_bundle(
             cancel=cancel,
             on_result=on_result,
         )
+    _require_a_result(report)
     return write_results(contents, report)
+
+
+def _require_a_result(report: MeasureReport) -> None:
+    """A document of nothing but what the environment did would only take away what is known."""
+    outcomes = [result.outcome for result in report.results]
+    if not outcomes or any(outcome.kind not in ENVIRONMENT for outcome in outcomes):
+        return
+    first = outcomes[0]
+    kinds: dict[str, type[WarpwrightError]] = {kind.code: kind for kind in (DeviceMissing, DeviceBusy)}
+    code = first.details[0] if first.details else first.kind.value
+    raise kinds.get(code, NothingMeasured)(f"nothing was measured: {first.message}")

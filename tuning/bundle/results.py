@@ -40,6 +40,7 @@ def write_results(contents: Contents, report: MeasureReport) -> str:
         "verdict": asdict(report.verdict) if report.verdict is not None else None,
         "facts": report.facts,
         "partial": report.partial,
+        "session": report.session,
     }
     return json.dumps(document, indent=1, allow_nan=False)
 
@@ -85,7 +86,15 @@ def _report(document: dict[str, Any]) -> MeasureReport:
         results.append(result)
     rounds, screening = _rounds(document["rounds"]), _rounds(document["screening"])
     verdict = _verdict(document["verdict"], {result.candidate for result in results if result.eligible})
-    return MeasureReport(tuple(results), rounds, screening, verdict, document["facts"], bool(document["partial"]))
+    return MeasureReport(
+        tuple(results),
+        rounds,
+        screening,
+        verdict,
+        document["facts"],
+        bool(document["partial"]),
+        str(document.get("session", "")),
+    )
 
 
 def _rounds(document: dict[str, Any] | None) -> Rounds | None:

@@ -5,14 +5,13 @@ A device is probed once, in a child: opening a driver in this process would bind
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from statistics import median
-from typing import Any
+from typing import Any, TypedDict
 
 import structlog
 
@@ -23,15 +22,18 @@ from warpwright.lowering.measure.runner import MeasureJob, OtherSize
 from warpwright.solver.domain import Candidate, CandidateKind, Failure, HardwareProfile, Outcome
 from warpwright.tuning import errors, telemetry
 from warpwright.tuning.children import Limits, Refused, Returned, run_task
-from warpwright.tuning.errors import code_of
+from warpwright.tuning.measure import proof
 from warpwright.tuning.measure.lease import lease_name, queue_of_device
+from warpwright.tuning.measure.outcomes import known_builds, outcome_of, outcomes_of
+from warpwright.tuning.measure.proof import KnownBuild
 from warpwright.tuning.measure.session import MeasureReport, measure_all
 from warpwright.tuning.measure.session_time import ESSENTIAL, essential_seconds
 from warpwright.tuning.outage import Outage
+from warpwright.tuning.ranking import fixed_order
 from warpwright.tuning.task_runners.queues import SESSION
 from warpwright.tuning.toolchain import Built, BuiltSize, Contestant, Measurement, Patience, StepFailed
 
-__all__ = ["Devices", "FoundDevice", "jobs_of", "matches", "streamed", "told_outcomes"]
+__all__ = ["Devices", "FoundDevice", "jobs_of", "matches", "seats_of", "streamed"]
 
 Outcomes = Iterator[tuple[str, Measurement | StepFailed]]
 
@@ -79,27 +81,31 @@ class Devices:
         return next((device for device in self.all() if matches(device, profile)), None)
 
     def session(
-        self, device: FoundDevice, candidates: Sequence[Contestant], folder: Path, patience: Patience
+        self,
+        device: FoundDevice,
+        profile: HardwareProfile,
+        candidates: Sequence[Contestant],
+        folder: Path,
+        patience: Patience,
     ) -> Outcomes:
         """Measure candidates; first each one's own result, then the finalists' again with the figures of the
         interleaved rounds.
         """
-        jobs, baselines = jobs_of(candidates, folder)
+        jobs, seats = jobs_of(candidates, folder)
 
         def session(on_result: Callable[[Measured], None]) -> MeasureReport:
             with telemetry.span(f"task {SESSION}"):
                 return measure_all(
                     jobs,
                     device.options,
-                    baselines=baselines,
-                    always_final=baselines,
+                    **seats,
                     budget_seconds=patience.left,
                     cancel=patience.stop.event,
                     on_result=on_result,
                     trace=errors.trace(),
                 )
 
-        yield from streamed(session)
+        yield from streamed(session, known_builds(candidates, profile))
 
     def announced(self, profile: HardwareProfile, deadline: float) -> AbstractContextManager[Callable[[], float]]:
         """See ``Toolchain.announced``. Devices of other machines have their own queues, which are not visible here."""
@@ -140,14 +146,27 @@ def _present() -> list[dict[str, Any]]:
 
 
 def matches(device: FoundDevice, profile: HardwareProfile) -> bool:
-    """Whether a device has the profile's name and architecture."""
-    arch = str(device.facts.get("arch", ""))
-    name = str(device.facts.get("name", "")).lower().replace(" ", "")
-    return bool(arch) and profile.arch.startswith(arch) and profile.name.lower() in name
+    """Whether a device's name and architecture are the profile's."""
+    return proof.matches(str(device.facts.get("name", "")), str(device.facts.get("arch", "")), profile)
 
 
-def jobs_of(candidates: Sequence[Contestant], folder: Path) -> tuple[list[MeasureJob], list[str]]:
-    """The session's jobs, their binaries as files in ``folder``, and which of them are the compiler's own choices."""
+class Seats(TypedDict):
+    """Who takes part in a session's rounds in any case, and how ties are decided: arguments of ``measure_all``."""
+
+    preference: list[str]
+    always_final: list[str]
+    baselines: list[str]
+
+
+def seats_of(candidates: Sequence[Candidate]) -> Seats:
+    """The compiler's own choices take part in the rounds, and all tie in the fixed order of the ranking."""
+    baselines = [candidate.id for candidate in candidates if candidate.kind is not CandidateKind.SCHEDULED]
+    preference = [candidate.id for candidate in fixed_order(candidates)]
+    return {"preference": preference, "always_final": baselines, "baselines": baselines}
+
+
+def jobs_of(candidates: Sequence[Contestant], folder: Path) -> tuple[list[MeasureJob], Seats]:
+    """The session's jobs, their binaries as files in ``folder``, and how its candidates are compared."""
     kernels = {c.candidate.id: _kernel(c.candidate.id, c.candidate, folder) for c in candidates}
     binaries = (kernels[c.candidate.id] for c in candidates if c.candidate.kind is CandidateKind.UNSPECIALIZED)
     reference = next((kernel for kernel in binaries if kernel.binary), None)
@@ -162,11 +181,13 @@ def jobs_of(candidates: Sequence[Contestant], folder: Path) -> tuple[list[Measur
         )
         for c in candidates
     ]
-    return jobs, [c.candidate.id for c in candidates if c.candidate.kind is not CandidateKind.SCHEDULED]
+    return jobs, seats_of([each.candidate for each in candidates])
 
 
-def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> Outcomes:
-    """Run a session in a thread and pass on its results as they arrive, the finalists' last.
+def streamed(
+    session: Callable[[Callable[[Measured], None]], MeasureReport], builds: Mapping[str, KnownBuild]
+) -> Outcomes:
+    """Run a session in a thread and pass on its results as they arrive; at its end again those of which it says more.
 
     Raises:
         StepFailed: the session's own, or ``measure-broke`` for any other error. Outage: the task runner does not answer.
@@ -181,7 +202,7 @@ def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> 
 
     # With this thread's context, so that logs and children of the session carry the job's trace.
     threading.Thread(target=copy_context().run, args=(measure,), name="measure", daemon=True).start()
-    seen: dict[str, Measured] = {}
+    seen: dict[str, Measurement | StepFailed] = {}
     while True:
         item = results.get()
         if isinstance(item, StepFailed | Outage):
@@ -189,19 +210,18 @@ def streamed(session: Callable[[Callable[[Measured], None]], MeasureReport]) -> 
         if isinstance(item, BaseException):
             raise StepFailed(Outcome.INFRASTRUCTURE, Failure("measure-broke", f"{type(item).__name__}: {item}"))
         if isinstance(item, MeasureReport):
-            yield from _finals(item, seen)
+            for candidate, outcome in outcomes_of(item, builds).items():
+                if not _same(seen.get(candidate), outcome):
+                    yield candidate, outcome
             return
-        seen[item.candidate] = item
-        yield item.candidate, _outcome(item)
+        seen[item.candidate] = outcome_of(item, builds[item.candidate])
+        yield item.candidate, seen[item.candidate]
 
 
-def told_outcomes(report: MeasureReport) -> dict[str, Measurement | StepFailed]:
-    """The outcome of each candidate in a finished session: finalists by the interleaved rounds, the others by their
-    own timing.
-    """
-    seen = {measured.candidate: measured for measured in report.results}
-    found = {candidate: _outcome(measured) for candidate, measured in seen.items()}
-    return {**found, **dict(_finals(report, seen))}
+def _same(told: Measurement | StepFailed | None, now: Measurement | StepFailed) -> bool:
+    if isinstance(told, StepFailed) and isinstance(now, StepFailed):
+        return (told.outcome, told.failure) == (now.outcome, now.failure)
+    return told == now
 
 
 def _size(candidate: str, number: int, size: BuiltSize, folder: Path) -> OtherSize:
@@ -217,61 +237,3 @@ def _kernel(name: str, built: Built | Candidate, folder: Path) -> CompiledKernel
         path.write_bytes(binary)
         document["binary"] = str(path)
     return from_document(document)
-
-
-_UNFIT = {
-    "contended": Outcome.CONTENDED,
-    "yardstick": Outcome.REFERENCE_FAILED,
-    "implausible": Outcome.WRONG_RESULT,
-}
-
-
-def _outcome(measured: Measured) -> Measurement | StepFailed:
-    record: dict[str, Any] = {
-        "protocol": measured.protocol,
-        "flags": list(measured.flags),
-        "device": asdict(measured.device) if measured.device else None,
-        "before": asdict(measured.before) if measured.before else None,
-        "after": asdict(measured.after) if measured.after else None,
-        "checks": [asdict(check) for check in measured.checks],
-        "binary_digest": measured.binary_digest,
-        "waves": measured.waves,
-        "seconds": measured.seconds,
-        **(asdict(measured.summary) if measured.summary else {}),
-    }
-    if measured.outcome.kind is Outcome.MEASURED and measured.summary is not None:
-        if measured.eligible:
-            return Measurement(measured.summary.median_ns, record)
-        # Neighbours excuse a time, and a candidate without a reference was not checked: neither is the candidate's fault.
-        flag = next((each for each in ("contended", "yardstick", "implausible") if each in measured.flags), "contended")
-        outcome = _UNFIT[flag]
-        why = flag if flag != "contended" else f"another process was using the device{_neighbours(measured)}"
-        failure = Failure(code_of(outcome, [flag]), f"timed at {measured.summary.median_ns:.0f} ns, but {why}")
-        return StepFailed(outcome, failure, report=record)
-    outcome = measured.outcome.kind
-    failure = Failure(code_of(outcome, measured.outcome.details), measured.outcome.message)
-    return StepFailed(outcome, failure, report=record)
-
-
-def _neighbours(measured: Measured) -> str:
-    """Which processes they were, as far as the driver knows."""
-    seen = [conditions.foreign for conditions in (measured.before, measured.after) if conditions is not None]
-    names = sorted({name for each in seen for name in each})
-    return f": {', '.join(names)}" if names else ""
-
-
-def _finals(report: MeasureReport, seen: dict[str, Measured]) -> Iterator[tuple[str, Measurement | StepFailed]]:
-    if report.rounds is None:
-        return
-    for candidate, figures in report.rounds.figures_ns.items():
-        measured = seen.get(candidate)
-        if measured is None or not measured.eligible or not figures or report.rounds.contended:
-            continue
-        wrong = (report.rounds.wrong or {}).get(candidate)
-        if wrong is not None:
-            yield candidate, StepFailed(Outcome.WRONG_RESULT, Failure("wrong-after-timing", wrong))
-            continue
-        first = _outcome(measured)
-        record = dict(first.record) if isinstance(first, Measurement) else {}
-        tied = report.verdict is not None and candidate in report.verdict.tied
-        yield candidate, Measurement(median(figures), {**record, "rounds_ns": list(figures), "tied": tied})

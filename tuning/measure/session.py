@@ -8,6 +8,7 @@ Time is planned: candidates are measured in their order while there is time for 
 session that waits for the device would be late; the first few are measured in any case.
 """
 
+import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any
 from warpwright.lowering.measure.protocol import GPU_1, Protocol
 from warpwright.lowering.measure.result import Measured, Rounds
 from warpwright.lowering.measure.runner import MeasureJob
-from warpwright.lowering.measure.statistics import Verdict, finalists, verdict
+from warpwright.lowering.measure.statistics import Verdict, finalists, verdict, verdict_alone
 from warpwright.lowering.measure.watched_device import named
 from warpwright.lowering.outcome import StepOutcome
 from warpwright.solver.domain import Outcome
@@ -61,6 +62,8 @@ class MeasureReport:
     verdict: Verdict | None = None
     facts: dict[str, Any] | None = None
     partial: bool = False
+    session: str = ""
+    """What the session is called; later ones compare greater."""
 
     @property
     def winner(self) -> str | None:
@@ -97,9 +100,9 @@ def measure_all(
         jobs: candidates, baselines and yardsticks, the most important first: ``ESSENTIAL`` are measured even if others wait.
         protocol: how times are measured.
         device: ``{"kind": "cuda", "index": 0}``, ``{"kind": "npu", ...}`` or ``{"kind": "simulated", ...}``.
-        preference: who wins a tie, first named first; the fastest if none is named.
-        baselines: the compiler's own choices; the answer is never one that is slower than the fastest of them.
-        always_final: candidates that take part in the rounds even if they are slow (baselines, yardsticks).
+        preference: who wins among those that tie, first named first; name all, and noise decides nothing.
+        baselines: the compiler's own choices; who only ties with one of them does not win.
+        always_final: candidates that take part in the rounds even when they are slow (baselines, yardsticks).
         groups: the fastest of each takes part in the rounds too, so that every group has a figure of the same rounds.
         budget_seconds: for everything, waiting for the device included; no candidate is begun that would leave no
             time for the rounds.
@@ -142,6 +145,11 @@ def _name(pool: ChildPool, device: dict[str, Any], cancel: threading.Event) -> s
     return lease_name(device, reply.value["identity"] if isinstance(reply, Returned) else "")
 
 
+def _session_name() -> str:
+    """By the time of day, so that of two sessions over one candidate the later one is known; unique all the same."""
+    return f"{time.time_ns() // 1_000_000:013d}-{secrets.token_hex(4)}"
+
+
 def _not_begun(error: DeviceBusy, cancel: threading.Event) -> StepOutcome:
     if cancel.is_set():
         return StepOutcome(Outcome.CANCELLED, "not measured: the session was stopped", ("stopped",))
@@ -176,7 +184,7 @@ class _Session:
         rounds, decision = self.final(jobs, results, choice, seats, screening)
         unmeasured = {Outcome.CANCELLED, Outcome.CONTENDED, Outcome.DEVICE_LOST, Outcome.INFRASTRUCTURE}
         partial = any(result.outcome.kind in unmeasured for result in results)
-        return MeasureReport(tuple(results), rounds, screening, decision, self.child.facts, partial)
+        return MeasureReport(tuple(results), rounds, screening, decision, self.child.facts, partial, _session_name())
 
     def over(self, place: int, results: Sequence[Measured]) -> StepOutcome | None:
         """Why the candidate at this place is not begun; None if it is."""
@@ -217,13 +225,14 @@ class _Session:
     ) -> tuple[Rounds | None, Verdict | None]:
         """Rounds of the finalists, and the verdict over those that may win: by the rounds, or by separate times."""
         found = self.final_rounds(jobs, results, seats, screening)
-        eligible = _eligible(results, screening)
-        figures: dict[str, Sequence[float]] = {name: (time_ns,) for name, time_ns in eligible.items()}
+        eligible, tie_margin = _eligible(results, screening), self.child.protocol.tie_margin
         if found is not None and not found.contended:
             wrong = found.wrong or {}
             _take_back(results, wrong)
             figures = {n: t for n, t in found.figures_ns.items() if n in eligible and n not in wrong}
-        return found, verdict(figures, self.child.protocol.tie_margin, *choice) if figures else None
+            return found, verdict(figures, tie_margin, *choice) if figures else None
+        spreads = {result.candidate: result.summary.spread_ns for result in results if result.summary is not None}
+        return found, verdict_alone(eligible, spreads, tie_margin, *choice) if eligible else None
 
     def final_rounds(
         self, jobs: Sequence[MeasureJob], results: list[Measured], seats: Seats, screening: Rounds | None

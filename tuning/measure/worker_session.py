@@ -6,13 +6,12 @@ take precedence. The device itself is opened in a child of this one, so that a k
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from warpwright.lowering.emit import emit
 from warpwright.lowering.measure.result import Measured, Rounds, from_document, to_document
-from warpwright.lowering.measure.statistics import Verdict
 from warpwright.solver.domain import Candidate, Outcome, dump, load
 from warpwright.tuning.measure.devices import jobs_of
 from warpwright.tuning.measure.session import MeasureReport, measure_all
@@ -59,12 +58,11 @@ def session_inputs(candidates: Sequence[Contestant]) -> dict[str, bytes]:
 def measure_session(payload: dict[str, Any]) -> dict[str, Any]:
     """Task ``measure.session``. Keys: those of :func:`session_payload`, ``input`` (folder), ``device`` (the worker's own)."""
     candidates = [_contestant(entry, Path(payload["input"])) for entry in payload["candidates"]]
-    jobs, baselines = jobs_of(candidates, Path(payload["input"]))
+    jobs, seats = jobs_of(candidates, Path(payload["input"]))
     report = measure_all(
         jobs,
         payload["device"],
-        baselines=baselines,
-        always_final=baselines,
+        **seats,
         budget_seconds=float(payload["budget_seconds"]),
         on_result=lambda measured: emit({"measured": to_document(measured)}),
         trace=os.environ.get("WARPWRIGHT_TRACE", ""),
@@ -74,8 +72,8 @@ def measure_session(payload: dict[str, Any]) -> dict[str, Any]:
     return {
         "results": [to_document(result) for result in report.results],
         "rounds": to_document(report.rounds) if report.rounds is not None else None,
-        "verdict": asdict(report.verdict) if report.verdict is not None else None,
         "partial": report.partial,
+        "session": report.session,
         "device_lost": lost,
     }
 
@@ -101,12 +99,8 @@ def report_from(value: dict[str, Any]) -> MeasureReport:
     rounds = from_document(value["rounds"]) if value["rounds"] is not None else None
     if rounds is not None and not isinstance(rounds, Rounds):
         raise ValueError("not rounds")
-    verdict = None
-    if value["verdict"] is not None:
-        told = value["verdict"]
-        verdict = Verdict(tuple(told["order"]), tuple(told["tied"]), str(told["winner"]), told["margin"])
     results = tuple(measured_from(document) for document in value["results"])
-    return MeasureReport(results, rounds, verdict=verdict, partial=bool(value["partial"]))
+    return MeasureReport(results, rounds, partial=bool(value["partial"]), session=str(value["session"]))
 
 
 def _contestant(entry: dict[str, Any], folder: Path) -> Contestant:

@@ -14,6 +14,7 @@ from warpwright.solver.domain import Failure, HardwareProfile, Outcome
 from warpwright.tuning import errors
 from warpwright.tuning.children import Cancelled, Limits, Returned
 from warpwright.tuning.measure.devices import Devices, FoundDevice, streamed
+from warpwright.tuning.measure.outcomes import known_builds
 from warpwright.tuning.measure.session import MeasureReport
 from warpwright.tuning.measure.worker_session import measured_from, report_from, session_inputs, session_payload
 from warpwright.tuning.task_runner import TaskRunner
@@ -44,7 +45,12 @@ class FarmDevices(Devices):
         return own
 
     def session(
-        self, device: FoundDevice, candidates: Sequence[Contestant], folder: Path, patience: Patience
+        self,
+        device: FoundDevice,
+        profile: HardwareProfile,
+        candidates: Sequence[Contestant],
+        folder: Path,
+        patience: Patience,
     ) -> Iterator[tuple[str, Measurement | StepFailed]]:
         """Measure candidates where the device is.
 
@@ -52,10 +58,11 @@ class FarmDevices(Devices):
         candidate's new time replaces the old one.
         """
         if device.options.get("kind") != ELSEWHERE:
-            yield from super().session(device, candidates, folder, patience)
+            yield from super().session(device, profile, candidates, folder, patience)
             return
-        profile = str(device.options["profile"])
-        yield from streamed(lambda on_result: self._remote(profile, candidates, patience, on_result))
+        name = str(device.options["profile"])
+        builds = known_builds(candidates, profile)
+        yield from streamed(lambda on_result: self._remote(name, candidates, patience, on_result), builds)
 
     def _remote(
         self,

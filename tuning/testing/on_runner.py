@@ -7,11 +7,12 @@ or on workers, their products travel as files by digest, and times come from a s
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from warpwright.lowering.compile.options import BuildOption
+from warpwright.lowering.measure.protocol import GPU_1
 from warpwright.solver.domain import (
     CandidateKind,
     Failure,
@@ -59,8 +60,8 @@ class StandInOnRunner:
         self._devices = devices
 
     def identity(self, profile: HardwareProfile) -> Identity:
-        """The plain stand-in's columns."""
-        return self.plain.identity(profile)
+        """The plain stand-in's columns; its sessions are real ones, on a simulated device."""
+        return replace(self.plain.identity(profile), protocol=GPU_1.name)
 
     def read(self, ir: str, profile: HardwareProfile, patience: Patience) -> KernelRead:
         """Task ``stand_in.read``."""
@@ -157,7 +158,7 @@ class StandInOnRunner:
         if device is None:
             return
         with tempfile.TemporaryDirectory(prefix="warpwright-measure-") as folder:
-            yield from self._devices.session(device, candidates, Path(folder), patience)
+            yield from self._devices.session(device, profile, candidates, Path(folder), patience)
 
     def available(self) -> bool:
         """Whether the task runner can send out tasks."""

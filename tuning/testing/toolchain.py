@@ -89,6 +89,8 @@ def stand_in_ir(
     better: float = 1.0,
     wrong: Sequence[int] = (),
     on_device: Mapping[str, Mapping[str, Any]] | None = None,
+    traffic_bytes: int = 0,
+    reading: float = 0.0,
 ) -> str:
     """IR of the stand-in.
 
@@ -96,6 +98,8 @@ def stand_in_ir(
     ``refuse`` is ``foreign-code``, ``threads-2d`` or ``not-applicable``, ``better`` scales
     invented times, ``salt`` makes another kernel of the same behaviour. ``wrong`` names proposals whose results are wrong.
     ``on_device`` scripts what kernels do on the simulated device (``lowering.testing.device``), by proposal number or kind.
+    ``traffic_bytes`` is what the kernel moves through global memory at least, and so what its roofline floor follows from.
+    ``reading`` is how long reading the kernel takes.
     """
     recipe = {
         "name": name,
@@ -107,6 +111,8 @@ def stand_in_ir(
         "infeasible": infeasible,
         "better": better,
         "wrong": list(wrong),
+        "traffic_bytes": traffic_bytes,
+        "reading": reading,
         "on_device": {name: dict(script) for name, script in (on_device or {}).items()},
     }
     return json.dumps({"stand_in": recipe}, sort_keys=True)
@@ -149,6 +155,7 @@ class StandInToolchain:
     def read(self, ir: str, profile: HardwareProfile, patience: Patience) -> KernelRead:
         """A graph of one operation."""
         recipe = _recipe(ir)
+        _work(recipe["reading"], patience)
         refuse = recipe["refuse"]
         if refuse == "not-applicable":
             raise NotApplicable("an else branch", code="not-applicable", place="/body")
@@ -167,6 +174,7 @@ class StandInToolchain:
             ops=(op,),
             scopes=(Scope(ROOT, ScopeKind.ROOT, None, 1, ("copy_A",)),),
             dependences=(),
+            global_bytes=recipe["traffic_bytes"],
         )
         identity = {key: value for key, value in recipe.items() if key != "name"}
         return KernelRead(graph, "stand-in:" + digest_text(json.dumps([identity, ir_salt(ir)], sort_keys=True)))

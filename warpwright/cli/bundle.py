@@ -69,7 +69,7 @@ def run_measure(bundle: Path, out: Path, device: str, budget: float) -> ExitCode
     Raises:
         ExtraMissing: torch, or what computes figures, is not installed.
         BundleError: the file is not a bundle.
-        WarpwrightError: ``device-unknown``.
+        WarpwrightError: ``device-unknown``, or nothing could be measured; no file is written then.
     """
     options = _device(device)
     needs_modules("measuring", "kernels", *(["torch"] if options["kind"] != "simulated" else []), "numpy")

@@ -58,6 +58,10 @@ def exit_code_of(error: WarpwrightError) -> ExitCode:
             return ExitCode.LOCK_MISMATCH
         case ExtraMissing():
             return ExitCode.MISSING
+        case WarpwrightError(code="device-missing"):
+            return ExitCode.MISSING
+        case WarpwrightError(code="device-busy" | "nothing-measured"):
+            return ExitCode.FAULT
         case NotApplicable():
             return ExitCode.NOT_APPLICABLE
         case SolverFault():

@@ -28,6 +28,8 @@ def print_result(result: Result) -> None:
     best = result.best
     if best is not None:
         out.print(Text(f"chosen: {describe(best)} ({result.note})", style="bold green"))
+        if ties := _ties(result):
+            out.print(Text(ties))
         if checked := _sizes(best):
             out.print(Text(checked))
         if best.schedule is not None:
@@ -48,6 +50,15 @@ def print_result(result: Result) -> None:
         known = "this is the best known so far" if best is not None else "nothing usable is known yet"
         words = f"partial ({words_of(result.stopped_by)}): {known}; the same command continues from here"
         out.print(Text(words, style="yellow"))
+
+
+def _ties(result: Result) -> str:
+    """Who is as good as the winner, in words; empty if nobody is."""
+    others = [candidate for candidate in result.candidates if candidate.id in result.tied and candidate != result.best]
+    if not others:
+        return ""
+    basis = "measured" if result.best is not None and result.best.measured_ns is not None else "forecast"
+    return f"as good, {basis} (marked =): {'; '.join(describe(candidate) for candidate in others)}"
 
 
 def print_schedule(schedule: Schedule, out: Console) -> None:
@@ -109,7 +120,7 @@ def _candidates(result: Result) -> Table:
         if candidate.not_honoured:
             outcome += f" ({candidate.not_honoured[0][:60]})"
         cells = (
-            "*" if is_best else "",
+            "*" if is_best else "=" if candidate.id in result.tied else "",
             candidate.kind.replace("_", "-"),
             " ".join(f"{name}={value}" for name, value in candidate.params.items()) or str(candidate.variant),
             structure_words(candidate.structure),

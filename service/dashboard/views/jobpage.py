@@ -62,6 +62,8 @@ class JobDetail:
     complaints: tuple[Complaint, ...]
     rejected: list[dict[str, Any]]
     charts: dict[str, Any]
+    tied: tuple[CandidateRow, ...]
+    """Candidates that are as good as the winner."""
 
     @property
     def place_of(self) -> dict[str, int]:
@@ -96,6 +98,7 @@ def job_detail(session: ReadSession, job_id: str) -> JobDetail:
         complaints=complaints(candidates),
         rejected=rejected,
         charts=_charts(candidates, job.best),
+        tied=tuple(row for row in candidates if row.key in summary.get("tied", ()) and row.key != job.best),
     )
 
 

@@ -11,7 +11,7 @@ from warpwright.solver.domain import Candidate, CandidateKind, ForeignCode, Hard
 from warpwright.solver.profiles import builtin_profile
 from warpwright.tuning.events import CandidateEnded, Event, Phase, PhaseEntered
 from warpwright.tuning.orchestrate import tune
-from warpwright.tuning.ranking import best_of, ranked, tied_with_best
+from warpwright.tuning.ranking import best_of, ranked, ranking_of
 from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
 from warpwright.tuning.result import Ending, TuneResult
 from warpwright.tuning.toolchain import Built, KernelRead, Stop
@@ -155,13 +155,53 @@ def test_only_a_measured_candidate_beats_a_measured_one() -> None:
     assert [r.id for r in ranked(records)] == ["real", "dream"]
 
 
-def test_equal_times_have_one_winner_and_a_tie_set() -> None:
-    equal = [record(name, Outcome.MEASURED, measured=100.0, measurement={"spread_ns": 5.0}) for name in ("b", "a", "c")]
-    near = record("near", Outcome.MEASURED, measured=104.0)
-    far = record("far", Outcome.MEASURED, measured=106.0)
-    winners = {best_of([*order, near, far]).id for order in (equal, equal[::-1])}  # type: ignore[union-attr]
-    assert winners == {"a"}
-    assert tied_with_best([*equal, far, near]) == ("a", "b", "c", "near")
+def timed(name: str, ns: float, **more: Any) -> Any:
+    return record(name, Outcome.MEASURED, measured=ns, measurement={"spread_ns": 2.0}, **more)
+
+
+def test_equal_times_have_one_winner_by_forecast_and_a_tie_set() -> None:
+    """Not by identity: the first in the alphabet has the worst forecast."""
+    equal = [timed(name, 100.0, forecast=forecast) for name, forecast in (("b", 2.0), ("a", 3.0), ("c", 1.0))]
+    near, far = timed("near", 103.0, forecast=0.5), timed("far", 106.0, forecast=0.1)
+    for order in (equal, equal[::-1]):
+        ranking = ranking_of([far, *order, near])
+        assert (ranking.best.id, set(ranking.tied)) == ("near", {"a", "b", "c", "near"})  # type: ignore[union-attr]
+        assert ranking.margin == pytest.approx(106 / 103 - 1)
+        assert ranking.order[-1].id == "far"
+
+
+def test_a_schedule_has_to_be_better_than_the_compilers_own_choice() -> None:
+    default = timed("default", 101.0, kind=CandidateKind.DEFAULT)
+    assert best_of([timed("ours", 100.0, forecast=1.0), default]) == default
+    ours = timed("ours", 95.0, forecast=1.0)
+    assert best_of([ours, default]) == ours
+
+
+def rounds(session: str, *figures: float) -> dict[str, Any]:
+    return {"protocol": "gpu-1", "rounds_ns": list(figures), "session": session}
+
+
+def test_the_rounds_of_the_last_session_decide() -> None:
+    """Round by round, so that drift common to both cancels; a time of another session is no time of this one."""
+    drift = [100.0, 120.0, 90.0, 110.0, 105.0]
+    fast = record("fast", Outcome.MEASURED, measured=105.0, measurement=rounds("2", *drift))
+    slow = record("slow", Outcome.MEASURED, measured=107.0, measurement=rounds("2", *(d * 1.02 for d in drift)))
+    old = record("old", Outcome.MEASURED, measured=1.0, measurement=rounds("1", 1.0, 1.0, 1.0, 1.0, 1.0))
+    ranking = ranking_of([old, slow, fast])
+    assert [r.id for r in ranking.order] == ["fast", "slow", "old"]
+    assert ranking.tied == ("fast",)
+    assert ranking.margin == pytest.approx(0.02)
+
+
+def test_equal_forecasts_tie_where_nothing_was_measured() -> None:
+    same = [
+        record(name, Outcome.COMPILED, forecast=5.0, structure={"depth": depth})
+        for name, depth in (("a", "4"), ("b", "3"))
+    ]
+    ranking = ranking_of([record("worse", Outcome.COMPILED, forecast=6.0), *same])
+    assert ranking.best is not None
+    assert (ranking.best.structure, ranking.tied) == ({"depth": "3"}, ("b", "a"))
+    assert ranking.margin == pytest.approx(0.2)
 
 
 def test_building_leaves_time_to_measure_what_was_built() -> None:

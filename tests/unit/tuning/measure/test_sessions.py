@@ -17,8 +17,9 @@ from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.solver.domain import Candidate, CandidateKind, Outcome
 from warpwright.solver.profiles import builtin_profile
 from warpwright.tuning.children import Limits, Returned
-from warpwright.tuning.measure.devices import FoundDevice, told_outcomes
-from warpwright.tuning.measure.session import MeasureReport
+from warpwright.tuning.measure.devices import FoundDevice
+from warpwright.tuning.measure.outcomes import outcome_of
+from warpwright.tuning.measure.proof import KnownBuild
 from warpwright.tuning.measure.worker_session import measure_session
 from warpwright.tuning.orchestrate import tune
 from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
@@ -75,7 +76,7 @@ def test_what_was_measured_before_takes_part_where_the_others_need_it() -> None:
 )
 def test_only_an_implausible_time_is_the_candidates_own_fault(flags: tuple[str, ...], outcome: Outcome) -> None:
     measured = Measured("c", GPU_1.name, StepOutcome(Outcome.MEASURED), summary=summary([1.0, 1.1, 1.2]), flags=flags)
-    told = told_outcomes(MeasureReport((measured,)))["c"]
+    told = outcome_of(measured, KnownBuild("", builtin_profile("h200")))
     assert isinstance(told, StepFailed)
     assert told.outcome is outcome
 
@@ -121,7 +122,7 @@ def test_a_session_on_a_worker_checks_the_other_sizes_too(tmp_path: Path) -> Non
         candidate("bad", CandidateKind.SCHEDULED, b'{"ns": 70000}', right, wrong),
     ]
     patience = Patience(600.0, 1e12, Stop())
-    told = dict(devices.session(device, candidates, tmp_path, patience))
+    told = dict(devices.session(device, builtin_profile("h200"), candidates, tmp_path, patience))
     assert isinstance(told["good"], Measurement)
     assert told["good"].nanoseconds == pytest.approx(80_000.0)
     assert isinstance(told["bad"], StepFailed)

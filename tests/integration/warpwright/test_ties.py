@@ -1,0 +1,68 @@
+"""Candidates that are as good as each other: noise and names decide nothing, and the answer lists who ties."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.warpwright.conftest import Service
+from warpwright.cli.exit_codes import ExitCode
+from warpwright.service.testing import new_ir
+
+NAMES = [str(number) for number in range(5)]
+EQUAL = {name: {"ns": 80_000, "noise": 0.015} for name in NAMES}
+
+
+def numbers(answer: dict[str, Any], ids: list[str]) -> set[str]:
+    return {c["structure"].get("number", c["kind"]) for c in answer["candidates"] if c["id"] in ids}
+
+
+def winners(service: Service, folder: Path, jobs: int) -> None:
+    for _ in range(jobs):
+        code, answer = service.tune(new_ir(schedules=5, on_device=EQUAL), folder, "-n", "5")
+        assert code == ExitCode.OK
+        assert numbers(answer, [answer["best"]]) == {"0"}, "the best forecast of those that tie"
+        assert numbers(answer, answer["tied"]) >= {"0"}
+        assert len(answer["tied"]) >= 2
+        assert answer["margin"] > 0.1, "the compiler's own choices are behind"
+
+
+def test_noise_names_no_winner_among_equals(start: Callable[..., Service], tmp_path: Path) -> None:
+    """Twenty noisy jobs of five equal candidates had named all five."""
+    winners(start(), tmp_path, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_twenty_noisy_jobs_name_one_winner(start: Callable[..., Service], tmp_path: Path) -> None:
+    winners(start(), tmp_path, 20)
+
+
+def test_a_schedule_that_only_ties_does_not_replace_the_compilers_choice(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = start()
+    script = {"0": {"ns": 99_800}, "default": {"ns": 100_000}}
+    _, answer = service.tune(new_ir(schedules=1, on_device=script), tmp_path, "-n", "1")
+    assert numbers(answer, [answer["best"]]) == {"default"}
+    assert numbers(answer, answer["tied"]) >= {"0", "default"}
+    job = service.running.client.get(f"/v1/jobs/{answer['job']}").json()
+    assert (job["tied"], job["margin"]) == (answer["tied"], answer["margin"])
+    page = service.running.client.get(f"/jobs/{answer['job']}").text
+    assert "As good as the winner" in page
+
+
+def test_people_see_who_ties(start: Callable[..., Service], tmp_path: Path) -> None:
+    service = start()
+    (tmp_path / "toy.json").write_text(new_ir(schedules=2, on_device={"0": {"ns": 80_000}, "1": {"ns": 80_000}}))
+    code, shown = service.run("tune", str(tmp_path / "toy.json"), "-p", "h200", "-n", "2")
+    assert code == ExitCode.OK
+    assert "as good, measured (marked =): scheduled" in " ".join(shown.split())
+
+
+def test_where_nothing_is_measured_equal_forecasts_tie(start: Callable[..., Service], tmp_path: Path) -> None:
+    code, answer = start().tune(new_ir(schedules=2), tmp_path, "-n", "0", "--no-measure")
+    assert (code, answer["note"]) == (ExitCode.OK, "compiled, not measured")
+    assert numbers(answer, answer["tied"]) == {"default", "role_based", "unspecialized"}
+    assert numbers(answer, [answer["best"]]) == {"default"}
