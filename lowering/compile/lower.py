@@ -17,6 +17,7 @@ from warpwright.lowering.compile.empty_loops import guard_empty_loops
 from warpwright.lowering.compile.proxy_fences import with_proxy_fences
 from warpwright.lowering.compile.result import Argument
 from warpwright.lowering.compile.unpipelined import unpipelined
+from warpwright.lowering.frontend.bulk_alignment import with_aligned_bulk_copies
 from warpwright.lowering.frontend.placeholders import own_placeholders
 from warpwright.solver.domain.candidate import CandidateKind
 from warpwright.solver.domain.errors import DocumentError, NotApplicable
@@ -78,7 +79,7 @@ def read_ir(text: str) -> tirx.PrimFunc:
     try:
         function = ir.load_json(text)
         if isinstance(function, tirx.PrimFunc):
-            return own_placeholders(function)
+            return with_aligned_bulk_copies(own_placeholders(function))
     except Exception as error:
         raise DocumentError(f"not TileLang IR: {str(error)[-300:]}", code="ir-invalid", place="/ir") from error
     raise DocumentError("the IR is not a function", code="ir-invalid", place="/ir")

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilelang import tvm
 
+from warpwright.lowering.frontend.bulk_alignment import with_aligned_bulk_copies
 from warpwright.lowering.frontend.graph import read_graph
 from warpwright.lowering.frontend.irhash import hash_document
 from warpwright.lowering.frontend.placeholders import own_placeholders
@@ -28,7 +29,7 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
     document = precheck(_text(payload), limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
     profile: HardwareProfile = load(HardwareProfile, payload["profile"])
 
-    function = load_function(_text(payload))
+    function = with_aligned_bulk_copies(load_function(_text(payload)))
     try:
         graph = read_graph(walk_kernel(function), profile)
     except WarpwrightError:

@@ -7,6 +7,7 @@ from tilelang import tvm
 
 from warpwright.lowering.compile.empty_loops import guard_empty_loops
 from warpwright.lowering.compile.lower import PASS_CONFIGS
+from warpwright.lowering.frontend.bulk_alignment import with_aligned_bulk_copies
 from warpwright.lowering.frontend.precheck import LIMIT_BYTES, precheck
 from warpwright.lowering.frontend.storage import Storages
 from warpwright.lowering.frontend.tasks import load_function
@@ -53,7 +54,8 @@ def plain(payload: dict[str, Any]) -> dict[str, Any]:
 def _kernel(payload: dict[str, Any]) -> WalkedKernel:
     ir = payload["ir"]
     precheck(ir, limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
-    return walk_kernel(guard_empty_loops(load_function(ir)))  # the reader's own TileLang compiles the source
+    # The source is compiled by its reader's own TileLang, so what we keep from it is in the source too.
+    return walk_kernel(with_aligned_bulk_copies(guard_empty_loops(load_function(ir))))
 
 
 def _source(kernel: WalkedKernel, schedule: WarpSchedule | None, head: Sequence[str] = ()) -> dict[str, str]:
