@@ -8,7 +8,7 @@ from warpwright.result import Result
 from warpwright.solver.domain import Candidate, CandidateKind
 from warpwright.solver.domain.errors import WarpwrightError
 from warpwright.tuning.bundle import Contents
-from warpwright.tuning.measure.devices import seats_of
+from warpwright.tuning.measure.seats import seats_of
 from warpwright.tuning.measuring import in_order
 from warpwright.tuning.roofline_floor import floor_in
 

@@ -55,7 +55,9 @@ def _region(argument: Any) -> Any:
     if not isinstance(argument, tirx.Call) or str(getattr(argument.op, "name", "")) != "tl.region":
         return None
     load = argument.args[0]
-    return (load.buffer, list(load.indices), list(argument.args[2:])) if isinstance(load, tirx.BufferLoad) else None
+    if not isinstance(load, tirx.BufferLoad) or len(load.indices) != len(load.buffer.shape):
+        return None
+    return load.buffer, list(load.indices), list(argument.args[2:])
 
 
 def _is_contiguous(buffer: Any, extents: list[Any]) -> bool:

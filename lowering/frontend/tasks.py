@@ -29,9 +29,9 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
     document = precheck(_text(payload), limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))
     profile: HardwareProfile = load(HardwareProfile, payload["profile"])
 
-    function = with_aligned_bulk_copies(load_function(_text(payload)))
+    function = load_function(_text(payload))
     try:
-        graph = read_graph(walk_kernel(function), profile)
+        graph = read_graph(walk_kernel(with_aligned_bulk_copies(function)), profile)
     except WarpwrightError:
         raise
     except Exception as error:

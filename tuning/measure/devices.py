@@ -11,7 +11,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import structlog
 
@@ -26,14 +26,14 @@ from warpwright.tuning.measure import proof
 from warpwright.tuning.measure.lease import lease_name, queue_of_device
 from warpwright.tuning.measure.outcomes import known_builds, outcome_of, outcomes_of
 from warpwright.tuning.measure.proof import KnownBuild
+from warpwright.tuning.measure.seats import Seats, seats_of
 from warpwright.tuning.measure.session import MeasureReport, measure_all
 from warpwright.tuning.measure.session_time import ESSENTIAL, essential_seconds
 from warpwright.tuning.outage import Outage
-from warpwright.tuning.ranking import fixed_order
 from warpwright.tuning.task_runners.queues import SESSION
 from warpwright.tuning.toolchain import Built, BuiltSize, Contestant, Measurement, Patience, StepFailed
 
-__all__ = ["Devices", "FoundDevice", "jobs_of", "matches", "seats_of", "streamed"]
+__all__ = ["Devices", "FoundDevice", "jobs_of", "matches", "streamed"]
 
 Outcomes = Iterator[tuple[str, Measurement | StepFailed]]
 
@@ -148,21 +148,6 @@ def _present() -> list[dict[str, Any]]:
 def matches(device: FoundDevice, profile: HardwareProfile) -> bool:
     """Whether a device's name and architecture are the profile's."""
     return proof.matches(str(device.facts.get("name", "")), str(device.facts.get("arch", "")), profile)
-
-
-class Seats(TypedDict):
-    """Who takes part in a session's rounds in any case, and how ties are decided: arguments of ``measure_all``."""
-
-    preference: list[str]
-    always_final: list[str]
-    baselines: list[str]
-
-
-def seats_of(candidates: Sequence[Candidate]) -> Seats:
-    """The compiler's own choices take part in the rounds, and all tie in the fixed order of the ranking."""
-    baselines = [candidate.id for candidate in candidates if candidate.kind is not CandidateKind.SCHEDULED]
-    preference = [candidate.id for candidate in fixed_order(candidates)]
-    return {"preference": preference, "always_final": baselines, "baselines": baselines}
 
 
 def jobs_of(candidates: Sequence[Contestant], folder: Path) -> tuple[list[MeasureJob], Seats]:

@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
         factories = (*getattr(module, "FITTING", ()), *getattr(module, "NOT_FITTING", ()))
         kernels |= {factory.__name__: factory() for factory in factories}
     for name in ("gemm", "attention"):
-        example = load(HERE.parents[2] / "examples" / f"{name}.py")
+        example = load(HERE.parents[3] / "examples" / f"{name}.py")
         for index, variant in enumerate(example.VARIANTS):
             kernels[f"example_{name}_{index}"] = example.kernel(**variant)
     for name, function in kernels.items():
