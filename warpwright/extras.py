@@ -1,5 +1,6 @@
 """Whether the needed extras are installed: checked before the work, without importing them."""
 
+import sys
 from importlib.util import find_spec
 
 from warpwright.service.settings import Settings
@@ -57,7 +58,9 @@ def _tuning(settings: Settings) -> list[str]:
 
 
 def _installed(module: str) -> bool:
+    if module in sys.modules:
+        return sys.modules[module] is not None  # its spec says nothing where something else took its place
     try:
         return find_spec(module) is not None
-    except (ImportError, ValueError):  # ValueError: something replaced it in sys.modules
+    except (ImportError, ValueError):
         return False
