@@ -20,6 +20,7 @@ def main(jobs: Path, results: Path) -> None:
     from tilelang import tvm
 
     from benchmarks.differential.oracle import Oracle
+    from warpwright.lowering.frontend.bulk_alignment import with_aligned_bulk_copies
     from warpwright.lowering.frontend.walk import walk_kernel
 
     target = tvm.target.Target({"kind": "cuda", "arch": "sm_90a"})
@@ -42,7 +43,9 @@ def main(jobs: Path, results: Path) -> None:
     for job in json.loads(jobs.read_text()):
         name = job["name"]
         function, pasted = tvm.ir.load_json(job["ir"]), from_source(name, job["source"])
-        answer: dict[str, Any] = {"same_ir": ir_hash(job["ir"]) == ir_hash(tvm.ir.save_json(pasted))}
+        # What every build of ours keeps from the hardware is in the source too.
+        meant = tvm.ir.save_json(with_aligned_bulk_copies(function))
+        answer: dict[str, Any] = {"same_ir": ir_hash(meant) == ir_hash(tvm.ir.save_json(pasted))}
         try:
             if job.get("unscheduled"):
                 pass
