@@ -3,8 +3,9 @@
 PYTHON ?= python3
 VENV   ?= .venv
 OUT    ?= out
-# Test processes; a file stays in one of them, so that its fixtures are made once.
-JOBS   ?= 2
+# Test processes for two cores: tests wait for children and servers a fifth of their time. A file stays in one process, so that
+# its fixtures are made once.
+JOBS   ?= 3
 BIN    := $(VENV)/bin
 PY     := $(BIN)/python
 # Measured landscapes that forecasts are held against.

@@ -25,7 +25,8 @@ def winners(service: Service, folder: Path, jobs: int) -> None:
         assert numbers(answer, [answer["best"]]) == {"0"}, "the best forecast of those that tie"
         assert numbers(answer, answer["tied"]) >= {"0"}
         assert len(answer["tied"]) >= 2
-        assert answer["margin"] > 0.1, "the compiler's own choices are behind"
+        # Noise may part one of the equals from the rest; the compiler's own choices, which are slower, never tie.
+        assert not {"default", "role_based", "unspecialized"} & numbers(answer, answer["tied"])
 
 
 def test_noise_names_no_winner_among_equals(start: Callable[..., Service], tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ def test_what_passes_the_check_ends_in_the_child_as_graph_or_typed_error() -> No
     profile = dump(load_profile("h200"))
     words = Counter[str]()
     with ChildPool(1, warm_task="frontend.read", tasks_per_child=1000) as pool:
-        for text in islice(damaged(graph, 7), 200):
+        for text in islice(damaged(graph, 7), 120):
             words[judge(pool, profile, text)] += 1
     assert not [word for word in words if word.startswith(("UNTYPED", "child ended"))], words
     assert words["graph"] > 10
-    assert sum(count for word, count in words.items() if word.startswith("refused in the child")) > 10
+    assert sum(count for word, count in words.items() if word.startswith("refused in the child")) > 5
