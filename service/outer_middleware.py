@@ -7,14 +7,17 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import structlog
 from prometheus_client import Counter, Histogram
 from structlog.contextvars import bound_contextvars
 
+from warpwright.service.body_limits import body_limit
 from warpwright.service.errors import BadRequest, ServiceError, TooLarge
 from warpwright.service.problems import problem_response
 from warpwright.service.settings import Settings, is_loopback
+from warpwright.service.strict_json import is_storable
 from warpwright.solver.domain import WarpwrightError
 from warpwright.tuning import telemetry
 
@@ -40,8 +43,7 @@ class OuterMiddleware:
 
     def __init__(self, app: Application, settings: Settings) -> None:
         self._app = app
-        self._limits = {b"/v1/batches": settings.max_batch_bytes}
-        self._default_limit = settings.max_body_bytes
+        self._settings = settings
         self._check_host = not settings.tokens_required
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,9 +86,12 @@ class OuterMiddleware:
             log.debug("request", method=scope["method"], path=scope["path"], status=status)
 
     def _limit_of(self, scope: Scope) -> int:
-        return self._limits.get(scope.get("raw_path", b""), self._default_limit)
+        return body_limit(scope["method"], scope["path"], self._settings)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> WarpwrightError | None:
+        if not (_is_text(scope.get("raw_path", b"")) and _is_text(scope.get("query_string", b""))):
+            message = "path and query must be percent-encoded UTF-8 without NUL characters"
+            return BadRequest(message, code="address-text-invalid")
         length = headers.get(b"content-length", b"0")
         limit = self._limit_of(scope)
         if not length.isdigit():
@@ -103,6 +108,16 @@ class OuterMiddleware:
             message = "this request came through a proxy: set WARPWRIGHT_REQUIRE_TOKENS, so that callers need a token"
             return BadRequest(message, code="proxy-not-allowed")
         return None
+
+
+def _is_text(address: bytes) -> bool:
+    """Whether a part of an address is text that a database can be asked for."""
+    if address.isascii() and b"%" not in address:
+        return b"\x00" not in address
+    try:
+        return is_storable(unquote_to_bytes(address).decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _trace_of(headers: dict[bytes, bytes]) -> str:

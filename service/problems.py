@@ -14,11 +14,11 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from warpwright.service.db import DATABASE_AWAY
-from warpwright.service.errors import InvalidRequest, ServiceError, Unavailable, status_of
+from warpwright.service.errors import BadRequest, InvalidRequest, ServiceError, Unavailable, status_of
 from warpwright.service.methods import allowed_methods
 from warpwright.solver.domain import WarpwrightError
 
@@ -71,6 +71,7 @@ def install(app: FastAPI) -> None:
         WarpwrightError: _expected,
         RequestValidationError: _invalid,
         HTTPException: _http,
+        DataError: _not_storable,
         **dict.fromkeys(DATABASE_AWAY, _database),
     }
     for kind, handler in handlers.items():
@@ -103,6 +104,13 @@ async def _http(request: Request, error: HTTPException) -> Response:
     problem = ServiceError(str(error.detail), code=code, headers=headers)
     problem.status = status
     return problem_response(problem, _trace(request))
+
+
+async def _not_storable(request: Request, error: DataError) -> Response:
+    """The database refuses a value of the request: a number out of its range, or text that it has no form for."""
+    log.warning("value-not-storable", error=str(error.orig))
+    refused = BadRequest("a value of the request is outside what the database can hold", code="value-not-storable")
+    return problem_response(refused, _trace(request))
 
 
 async def _database(request: Request, error: SQLAlchemyError) -> Response:

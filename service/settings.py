@@ -76,6 +76,12 @@ class Settings:
     max_attempts: int = 5
     """Attempts of a job that died with their runner or in an outage; afterwards it fails with ``attempts-exhausted``."""
     max_body_bytes: int = 64 << 20
+    """Size limit of job submissions, told results and artifacts; other routes have smaller ones (``service/body_limits.py``)."""
+    max_document_bytes: int = 1 << 20
+    """Size limit of profiles, worker reports and forms of the dashboard, and of what comes with an IR."""
+    max_login_bytes: int = 4 << 10
+    max_body_values: int = 1_000_000
+    """Values (numbers, strings, arrays, objects) of one JSON body: they take up to a hundred times their bytes in memory."""
     max_ir_bytes: int = 16 << 20
     max_variants: int = 256
     max_batch_lines: int = 10_000

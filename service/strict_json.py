@@ -6,12 +6,14 @@ all endpoints.
 """
 
 import json
+import re
 from collections import Counter
+from itertools import islice
 from typing import Any
 
 from pydantic_core import from_json
 
-from warpwright.service.errors import BadRequest
+from warpwright.service.errors import BadRequest, TooLarge
 
 __all__ = ["is_storable", "parse_json"]
 
@@ -19,13 +21,22 @@ MAX_DEPTH = 200
 """Arrays and objects in which a value may be nested: the limit of ``from_json`` (pydantic_core 2.50.5; a test checks it)."""
 
 
-def parse_json(body: bytes) -> Any:
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|([,\[{])', re.DOTALL)
+"""A whole string, or in its group a mark that a value follows."""
+
+
+def parse_json(body: bytes, most: int | None = None) -> Any:
     """JSON by the standard (RFC 8259), in UTF-8 without a byte order mark, and without duplicate keys.
 
+    ``most``: values that the document may have; each takes up to a hundred bytes of memory, however few it has in the body.
+
     Raises:
+        TooLarge: ``body-too-many-values``, before anything is parsed.
         BadRequest: ``body-not-json`` for syntax, encoding, NaN and infinities; ``body-too-deep``; ``body-key-twice``;
             ``body-text-invalid`` for NUL characters and lone surrogates.
     """
+    if most is not None and _has_more_values(body, most):
+        raise TooLarge(f"the body has more than {most} values", code="body-too-many-values", place="/")
     try:
         value = from_json(body, allow_inf_nan=False)
     except ValueError as error:
@@ -34,6 +45,17 @@ def parse_json(body: bytes) -> Any:
     if b"\\u0000" in body:
         _check_text(value, "", 0)
     return value
+
+
+def _has_more_values(body: bytes, most: int) -> bool:
+    """Whether a document has more values: all but the first follow a comma or an opening bracket, or a colon after one.
+
+    Marks are counted with those in strings first, which is quick; then without them, until there are too many.
+    """
+    if body.count(b",") + body.count(b"[") + body.count(b"{") < most:
+        return False
+    marks = (found for found in _TOKEN.finditer(body) if found.lastindex)
+    return next(islice(marks, most, None), None) is not None
 
 
 def _refusal(body: bytes, error: ValueError) -> BadRequest:

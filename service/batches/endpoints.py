@@ -8,13 +8,15 @@ from fastapi.responses import StreamingResponse
 
 from warpwright.service.app_context import ContextDep
 from warpwright.service.batches import export, repository, service
+from warpwright.service.batches.lines import read_lines
 from warpwright.service.batches.schemas import BatchSummary, BatchView, ItemView, ResultFormat
+from warpwright.service.guarded_route import GuardedRoute
 from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
 from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
 from warpwright.service.tokens.access import ReadCaller, TuneCaller
 from warpwright.service.tokens.schemas import TokenScope
 
-router = APIRouter(prefix="/v1/batches", tags=["batches"])
+router = APIRouter(prefix="/v1/batches", tags=["batches"], route_class=GuardedRoute)
 
 BODY = {
     "requestBody": {
@@ -36,9 +38,9 @@ async def create_batch(
     """Submit many kernels at once. The same file again gives the same batch; identical lines share one job."""
     body = await request.body()
     encoding = request.headers.get("content-encoding", "").strip().lower()
-    text = await run_in_threadpool(service.decompress, body, encoding, context.settings.max_batch_bytes)
+    lines = await run_in_threadpool(read_lines, body, encoding, context.settings)
     batch_id, created = await run_in_threadpool(
-        service.create, context, text, name, owner=caller.id, trace=request.scope["trace_id"]
+        service.create, context, lines, name, owner=caller.id, trace=request.scope["trace_id"]
     )
     if not created:
         response.status_code = 200

@@ -1,69 +1,40 @@
 """Batches: a file of submissions becomes jobs under one status. A bad line is recorded and never ends the batch."""
 
-import gzip
-import io
 import json
-import zlib
 from collections.abc import Iterator, Sequence
 
 from pydantic import ValidationError
 
 from warpwright.service.app_context import Context
 from warpwright.service.batches import repository
+from warpwright.service.batches.lines import BatchLines
 from warpwright.service.batches.schemas import BatchLine, BatchView
 from warpwright.service.db import ReadSession, WriteSession
 from warpwright.service.db.base import now
 from warpwright.service.db.models import Batch, BatchItem
-from warpwright.service.errors import BadRequest, Forbidden, InvalidRequest, NotFound, StateConflict, TooLarge
+from warpwright.service.errors import Forbidden, InvalidRequest, NotFound, StateConflict
 from warpwright.service.jobs.service import cancel as cancel_job
 from warpwright.service.jobs.submit import Prepared, prepare, store
 from warpwright.service.names import new_id
 from warpwright.service.problems import problem_of
 from warpwright.service.strict_json import parse_json
-from warpwright.solver.domain import WarpwrightError, digest_bytes
+from warpwright.solver.domain import WarpwrightError
 
-__all__ = ["cancel", "create", "decompress", "find", "view"]
+__all__ = ["cancel", "create", "find", "view"]
 
 CHUNK = 100
 """Lines written in one transaction, so that other writers wait milliseconds, not for the whole batch."""
 
 
-def decompress(body: bytes, encoding: str, limit: int) -> bytes:
-    """The body's text, from all members of a gzip file; a gzip bomb stops at the limit.
-
-    Raises:
-        BadRequest: ``encoding-unknown`` or ``gzip-damaged``. TooLarge: ``batch-too-large``.
-    """
-    if encoding in ("", "identity"):
-        return body
-    if encoding != "gzip":
-        raise BadRequest(
-            f"Content-Encoding {encoding[:40]!r} is not supported; send gzip or none", code="encoding-unknown"
-        )
-    try:
-        text = gzip.GzipFile(fileobj=io.BytesIO(body)).read(limit + 1)
-    except (zlib.error, gzip.BadGzipFile, EOFError) as error:
-        raise BadRequest(f"the gzip body is damaged: {error}", code="gzip-damaged") from error
-    if len(text) > limit:
-        raise TooLarge(f"the batch has more than {limit} bytes", code="batch-too-large")
-    return text
-
-
-def create(context: Context, text: bytes, name: str, *, owner: str, trace: str) -> tuple[str, bool]:
+def create(context: Context, file: BatchLines, name: str, *, owner: str, trace: str) -> tuple[str, bool]:
     """The batch of a file, and whether it is new.
 
     The same file from the same owner is the same batch; if its first submission was cut off, the missing lines are added.
 
     Raises:
-        InvalidRequest: no lines. TooLarge: ``too-many-lines``. Conflict: ``batch-cancelled`` meanwhile.
+        StateConflict: ``batch-cancelled`` meanwhile.
     """
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
-    if not lines:
-        raise InvalidRequest("the batch has no lines", code="batch-empty")
-    if len(lines) > context.settings.max_batch_lines:
-        message = f"{len(lines)} lines, at most {context.settings.max_batch_lines} are allowed"
-        raise TooLarge(message, code="too-many-lines")
-    digest = digest_bytes(text)
+    lines, digest = file.lines, file.digest
 
     def begin(session: WriteSession) -> tuple[str, bool, int]:
         found = repository.by_digest(session, owner, digest)
@@ -169,7 +140,7 @@ def _checked(
     for number, line in lines:
         label = ""
         try:
-            document = parse_json(line)
+            document = parse_json(line, context.settings.max_body_values)
             if isinstance(document, dict) and isinstance(document.get("label"), str):
                 label = document["label"][:200]
             yield number, label, prepare(context, BatchLine.model_validate(document), read=False), None

@@ -12,10 +12,11 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from warpwright.service.errors import Forbidden, Unauthorized
+from warpwright.service.tokens.access import HeaderCheck
 from warpwright.service.tokens.schemas import TokenScope
 from warpwright.service.tokens.service import ANONYMOUS, Caller, TokenCheck
 
-__all__ = ["COOKIE", "LoginNeeded", "Reader", "Tuner"]
+__all__ = ["COOKIE", "LoginNeeded", "Reader", "Tuner", "caller_of", "check_origin"]
 
 COOKIE = "warpwright_token"
 
@@ -46,20 +47,38 @@ async def caller_of(request: Request) -> Caller:
         raise LoginNeeded(error.message) from error
 
 
-async def _reader(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
-    if TokenScope.READ not in caller.scopes:
-        raise Forbidden("this requires a token with the scope 'read'")
-    return caller
+class _PageNeeds(HeaderCheck):
+    """The caller by cookie or Authorization header."""
+
+    async def caller_of(self, request: Request) -> Caller:
+        """The caller; LoginNeeded without a usable token."""
+        return await caller_of(request)
 
 
-async def _tuner(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
-    if TokenScope.TUNE not in caller.scopes:
-        raise Forbidden("this requires a token with the scope 'tune'")
+class _FormNeeds(_PageNeeds):
+    """The caller of a form, which must come from one of the dashboard's own pages."""
+
+    async def __call__(self, request: Request) -> Caller:
+        """The caller.
+
+        Raises:
+            Forbidden: ``origin-not-allowed``, or the scope is missing. LoginNeeded.
+        """
+        caller = await super().__call__(request)
+        check_origin(request)
+        return caller
+
+
+def check_origin(request: Request) -> None:
+    """Refuses a form that another site's page sends.
+
+    Raises:
+        Forbidden: ``origin-not-allowed``.
+    """
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
         raise Forbidden("forms are accepted only from the dashboard's own pages", code="origin-not-allowed")
-    return caller
 
 
-Reader = Annotated[Caller, Depends(_reader)]
-Tuner = Annotated[Caller, Depends(_tuner)]
+Reader = Annotated[Caller, Depends(_PageNeeds(TokenScope.READ))]
+Tuner = Annotated[Caller, Depends(_FormNeeds(TokenScope.TUNE))]

@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from warpwright.service.app_context import Context, ContextDep
-from warpwright.service.dashboard.access import COOKIE, LoginNeeded, Reader, Tuner, caller_of
+from warpwright.service.dashboard.access import COOKIE, LoginNeeded, Reader, Tuner, caller_of, check_origin
 from warpwright.service.dashboard.drawings import drawing_of, pictures
 from warpwright.service.dashboard.exports import csv_response
 from warpwright.service.dashboard.forms import MAX_FIELDS, FormDep
@@ -273,6 +273,7 @@ def login_page(request: Request) -> HTMLResponse:
 @router.post("/login")
 async def login(request: Request, form: FormDep) -> Response:
     """Keeps a valid token in a cookie; asks again after an invalid one."""
+    check_origin(request)
     token = form.text("token")
     request.cookies[COOKIE] = token
     try:

@@ -6,6 +6,7 @@ from urllib.parse import parse_qs
 from fastapi import Depends, Request
 
 from warpwright.service.errors import BadRequest
+from warpwright.service.strict_json import is_storable
 
 __all__ = ["MAX_FIELDS", "Form", "FormDep"]
 
@@ -48,10 +49,13 @@ async def _form(request: Request) -> Form:
     if kind != "application/x-www-form-urlencoded":
         raise BadRequest("forms must be sent url-encoded", code="form-invalid")
     try:
-        text = (await request.body()).decode()
-        return Form(parse_qs(text, keep_blank_values=True, max_num_fields=MAX_FIELDS))
+        text = (await request.body()).decode("ascii")
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
     except ValueError as error:
         raise BadRequest(f"the form cannot be read: {error}", code="form-invalid") from error
+    if not all(is_storable(value) for values in fields.values() for value in values):
+        raise BadRequest("a field contains a NUL character", code="form-invalid")
+    return Form(fields)
 
 
 FormDep = Annotated[Form, Depends(_form)]

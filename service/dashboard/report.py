@@ -10,10 +10,11 @@ from warpwright.service.dashboard.access import Reader
 from warpwright.service.dashboard.drawings import drawing_of
 from warpwright.service.dashboard.rendering import render
 from warpwright.service.dashboard.views.jobpage import job_detail, sorted_candidates, sources_of
+from warpwright.service.guarded_route import GuardedRoute
 
 __all__ = ["report_text", "router"]
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=GuardedRoute)
 """Errors of this router are problem documents, because the command line calls it."""
 
 

@@ -6,17 +6,17 @@ from typing import Any
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse, Response
-from fastapi.routing import APIRoute
 
 from warpwright.service.dashboard.access import LoginNeeded
 from warpwright.service.dashboard.rendering import page
 from warpwright.service.errors import BadRequest, status_of
+from warpwright.service.guarded_route import GuardedRoute
 from warpwright.solver.domain import WarpwrightError
 
 __all__ = ["PageRoute"]
 
 
-class PageRoute(APIRoute):
+class PageRoute(GuardedRoute):
     """A route whose expected errors become pages with the same status and code as the API's problem documents."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
