@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from warpwright.solver.domain import Certificate
+from warpwright.solver.domain import Certificate, proof_sentence
 
 __all__ = ["proof_line", "registers_of", "structure_words"]
 
@@ -11,19 +11,16 @@ USUAL = {("store", "consumer"), ("iterations", "in order"), ("registers", "as la
 """Default choices that are not mentioned: the consumer stores, iterations stay in order, no setmaxnreg."""
 
 
-def proof_line(certificate: Certificate, status: str = "") -> str:
-    """Initiation interval, lower bound, binding resources, and the engine that proved it."""
+def proof_line(certificate: Certificate) -> str:
+    """Initiation interval, lower bound, what is proven, binding resources, and the engine that proved it."""
     interval = certificate.initiation_interval_cycles
     what = f"II {interval} cycles" if interval is not None else f"length {certificate.schedule_length_cycles} cycles"
     bound = certificate.lower_bound
-    verdict = "proven optimal" if certificate.gap_cycles == 0 else f"gap {certificate.gap_cycles} cycles"
     binding = ", ".join(certificate.binding) or bound.reason
-    words = status.replace("_", " ")
     return (
-        f"proof: {what}, lower bound {bound.cycles} ({bound.reason}), {verdict}; binds: {binding}; "
+        f"proof: {what}, lower bound {bound.cycles} ({bound.reason}), {proof_sentence(certificate)}; binds: {binding}; "
         f"{certificate.on_chip_bytes} bytes on chip; {certificate.engine} {certificate.engine_version}, "
         f"work {certificate.work}; verified: {'yes' if certificate.verified else 'NO'}"
-        + (f"; {words}" if words else "")
     )
 
 

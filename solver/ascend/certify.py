@@ -1,6 +1,7 @@
 """Certificates of Ascend schedules: the outermost loop's interval with its bounds, and what is proven of every scope."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy
 
@@ -8,7 +9,22 @@ from warpwright.solver.ascend.kernel_capacity import MemoryUse
 from warpwright.solver.ascend.optimise import NodeLimits
 from warpwright.solver.ascend.problem import CONSTRAINT_SET, LoopProblem, Problem
 from warpwright.solver.ascend.solve import CallResult
-from warpwright.solver.domain import ROOT, Bound, Certificate, HardwareProfile, SchedulerCall, digest_text
+from warpwright.solver.domain import (
+    ROOT,
+    Bound,
+    BufferSchedule,
+    Certificate,
+    Choice,
+    ChosenBy,
+    Covered,
+    HardwareProfile,
+    LeftOut,
+    ProofScope,
+    SchedulerCall,
+    Why,
+    digest_text,
+    proof_sentence,
+)
 
 __all__ = ["certificate_of"]
 
@@ -19,6 +35,7 @@ def certificate_of(
     profile: HardwareProfile,
     engine: str,
     limits: NodeLimits,
+    schedule: BufferSchedule,
     *,
     verified: bool,
 ) -> Certificate:
@@ -33,7 +50,7 @@ def certificate_of(
     interval = first.answer.interval if first is not None and first.answer is not None else None
     bound = first.lower_bound if first is not None else Bound(0, "none")
     reached = interval if interval is not None else (first.length if first is not None else 0)
-    return Certificate(
+    made = Certificate(
         initiation_interval_cycles=interval,
         lower_bound=bound,
         gap_cycles=0 if first is not None and first.proven else max(0, reached - bound.cycles),
@@ -54,7 +71,18 @@ def certificate_of(
             Bound(result.lower_bound.cycles, f"{_name(call)}: {'proven' if result.proven else 'bound only'}")
             for call, _, result in solved
         ),
+        scope=_scope(loops[0][0].scope if loops else "", schedule),
     )
+    return replace(made, sentence=proof_sentence(made))
+
+
+def _scope(loop: str, schedule: BufferSchedule) -> ProofScope:
+    """A scope's search goes over every order of its tasks, and over every version count and mode that no pin fixes."""
+    words = ", ".join(f"{entry.buffer} x{entry.versions}" for entry in schedule.buffers) or "no versions"
+    pinned = any(ChosenBy.USER in (entry.versions_chosen_by, entry.mode_chosen_by) for entry in schedule.buffers)
+    left = (LeftOut("other versions", Why.PINNED),) if pinned else ()
+    versions = Covered(Choice.VERSIONS, words, every=not pinned, over=(words,) if pinned else (), left_out=left)
+    return ProofScope(loop, "", (versions, Covered(Choice.ORDER, "tasks at their start cycles")))
 
 
 def _name(call: SchedulerCall) -> str:

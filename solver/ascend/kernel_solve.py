@@ -167,7 +167,7 @@ def _verdict(pinned: _Pinned, profile: HardwareProfile, engine: str, limits: Nod
     graph = pinned.graph if not pinned.pins.buffers else replace(pinned.graph, calls=())
     verified = not verify_buffers(graph, profile, schedule) and bool(named)
     uses = kernel_capacity.uses(pinned.graph, profile, counts)
-    certificate = certificate_of(solved, uses, profile, engine, limits, verified=verified)
+    certificate = certificate_of(solved, uses, profile, engine, limits, schedule, verified=verified)
     if all(result.proven for _, _, result in solved):
         return ProvenOptimal(schedule, certificate)
     return Feasible(schedule, certificate)

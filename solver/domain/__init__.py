@@ -1,5 +1,6 @@
 """The domain model that all folders share: frozen values, integers for resources, units in names, enums stored by name."""
 
+from warpwright.solver.domain.bound import Bound
 from warpwright.solver.domain.candidate import (
     BASELINES,
     BaselineKind,
@@ -49,6 +50,8 @@ from warpwright.solver.domain.kernel import (
 from warpwright.solver.domain.outcome import FAULTS, Fault, Outcome
 from warpwright.solver.domain.pins import BufferPin, DepthPin, Pins, PipelinePin, PlacementPin, RolePin, StagePin
 from warpwright.solver.domain.profile import HardwareProfile, Origin, Quantity
+from warpwright.solver.domain.proof_scope import Choice, Covered, LeftOut, ProofScope, Why
+from warpwright.solver.domain.proof_sentence import proof_sentence
 from warpwright.solver.domain.schedule import (
     BufferSchedule,
     BufferVersions,
@@ -68,7 +71,6 @@ from warpwright.solver.domain.schedule import (
     WarpSchedule,
 )
 from warpwright.solver.domain.verdict import (
-    Bound,
     Certificate,
     Conflict,
     Feasible,
@@ -94,8 +96,10 @@ __all__ = [
     "Candidate",
     "CandidateKind",
     "Certificate",
+    "Choice",
     "ChosenBy",
     "Conflict",
+    "Covered",
     "Dependence",
     "DepthPin",
     "DocumentError",
@@ -116,6 +120,7 @@ __all__ = [
     "Instruction",
     "Issue",
     "KernelGraph",
+    "LeftOut",
     "LoopSchedule",
     "Memory",
     "NotApplicable",
@@ -130,6 +135,7 @@ __all__ = [
     "PipelinePin",
     "PlacementPin",
     "ProfileError",
+    "ProofScope",
     "Proposals",
     "ProvenOptimal",
     "Quantity",
@@ -158,6 +164,7 @@ __all__ = [
     "Violation",
     "WarpSchedule",
     "WarpwrightError",
+    "Why",
     "candidate_id",
     "digest_bytes",
     "digest_text",
@@ -166,5 +173,6 @@ __all__ = [
     "load",
     "loads",
     "media_type",
+    "proof_sentence",
     "schema_of",
 ]

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from warpwright.solver.domain import candidate, identity, kernel, pins, profile, schedule, verdict
+from warpwright.solver.domain import bound, candidate, identity, kernel, pins, profile, proof_scope, schedule, verdict
 from warpwright.solver.domain.embedded import SCHEMAS
 from warpwright.solver.domain.errors import DocumentError
 
@@ -49,7 +49,7 @@ def _named(kind: Any) -> Callable[[dict[str, Any]], None] | None:
     return extend
 
 
-for _module in (candidate, identity, kernel, pins, profile, schedule, verdict):
+for _module in (bound, candidate, identity, kernel, pins, profile, proof_scope, schedule, verdict):
     for _value in vars(_module).values():
         if isinstance(_value, type) and is_dataclass(_value):
             _value.__pydantic_config__ = ConfigDict(extra="forbid", json_schema_extra=_named(_value))  # type: ignore[attr-defined]

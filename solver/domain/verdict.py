@@ -6,6 +6,8 @@ Unknown is never infeasible: only :class:`Infeasible` says that no schedule exis
 from dataclasses import dataclass
 from typing import Literal
 
+from warpwright.solver.domain.bound import Bound
+from warpwright.solver.domain.proof_scope import ProofScope
 from warpwright.solver.domain.schedule import BufferSchedule, WarpSchedule
 
 __all__ = [
@@ -35,14 +37,6 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """A lower bound of the initiation interval and what gives it (``resource:tensor_core``, ``recurrence:k->v``, ...)."""
-
-    cycles: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Certificate:
     """Evidence stored beside a schedule. Times are in cycles of the profile's clock, work in the engine's own units.
 
@@ -69,6 +63,10 @@ class Certificate:
     bounds: tuple[Bound, ...] = ()
     oracle: str = ""
     """A vendor tool's opinion of this plan; empty if none was asked."""
+    scope: ProofScope | None = None
+    """What ``lower_bound`` holds for; None in certificates that were made before it was recorded."""
+    sentence: str = ""
+    """What is proven, in the words of :func:`warpwright.solver.domain.proof_sentence.proof_sentence`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from warpwright.solver.warp.layout.structure import PlacedKernel, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.timing import Node, TimingEdge, find_cycle, least_interval, loops_by_weight
 
-__all__ = ["lower_bounds"]
+__all__ = ["lower_bounds", "unit_bounds"]
+
+ONE_CYCLE = Bound(1, "time:one cycle")
 
 RELEASES = 1_000_000
 """Indices from here on are releases of channels; a body has fewer items."""
@@ -42,6 +44,12 @@ def lower_bounds(problem: WarpProblem, consumer_warpgroups: int | None = None) -
     return found
 
 
+def unit_bounds(problem: WarpProblem, scope: str) -> tuple[Bound, ...]:
+    """Cycles for which an iteration keeps each unit busy: they follow from the kernel, so they bound every schedule."""
+    busy = {unit: unit_cycles(problem.source, scope, unit) for unit in Unit}
+    return tuple(Bound(cycles, f"resource:{unit.value}") for unit, cycles in busy.items() if cycles > 0) or (ONE_CYCLE,)
+
+
 def legal_widths(problem: WarpProblem, structure: PlacedKernel) -> tuple[int, ...]:
     """Consumer widths in warpgroups that the kernel's tiles allow; all widths if there is none."""
     pinned = problem.pins.consumer_warpgroups
@@ -56,9 +64,7 @@ def legal_widths(problem: WarpProblem, structure: PlacedKernel) -> tuple[int, ..
 def _bounds(
     problem: WarpProblem, structure: PlacedKernel, scope: str, groups: int, inner: dict[str, tuple[Bound, ...]]
 ) -> tuple[Bound, ...]:
-    bounds = [
-        Bound(busy, f"resource:{unit.value}") for unit in Unit if (busy := unit_cycles(problem.source, scope, unit)) > 0
-    ]
+    bounds = list(unit_bounds(problem, scope))
     graph = _Graph(problem, structure, scope, groups, inner)
     for role in structure.roles:
         spent = sum(graph.stream(role, item) for item in structure.body(scope, role))
@@ -69,7 +75,7 @@ def _bounds(
     ratio = least_interval(edges, 1)
     if ratio > highest and ratio > 1:
         bounds.append(Bound(ratio, _name(structure, scope, find_cycle(edges, ratio - 1))))
-    return tuple(sorted(bounds, key=lambda bound: -bound.cycles)) or (Bound(1, "time:one cycle"),)
+    return tuple(sorted(bounds, key=lambda bound: -bound.cycles))
 
 
 def _name(structure: PlacedKernel, scope: str, cycle: tuple[TimingEdge, ...]) -> str:

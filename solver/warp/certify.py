@@ -6,11 +6,14 @@ from warpwright.solver.device.cycles import unit_cycles
 from warpwright.solver.device.limits import WARPGROUP_THREADS
 from warpwright.solver.device.shared_memory import block_bytes
 from warpwright.solver.domain.kernel import Unit
+from warpwright.solver.domain.proof_sentence import proof_sentence
 from warpwright.solver.domain.schedule import WarpSchedule
 from warpwright.solver.domain.verdict import Bound, Certificate
 from warpwright.solver.engines import Budget, EngineResult, EngineStatus
+from warpwright.solver.warp.bounds import unit_bounds
 from warpwright.solver.warp.families import FAMILIES
 from warpwright.solver.warp.problem import WarpProblem
+from warpwright.solver.warp.proof_scope import scope_of
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.timing import loop_times
 from warpwright.solver.warp.verify import bounds_of, expected
@@ -28,9 +31,10 @@ def certificate_of(
     interval = times[0].interval if times else None
     known = bounds_of(problem, schedule) or (Bound(0, "time:no loop"),)
     lower = known[0]
+    anywhere = max(unit_bounds(problem, times[0].scope), key=lambda bound: bound.cycles) if times else None
     if interval is not None and lower.cycles < interval and result.status is EngineStatus.OPTIMAL:
-        lower = Bound(interval, f"search:{name} proved that no schedule of this width is shorter")
-    return Certificate(
+        lower = Bound(interval, f"search:{name} proved that no schedule of this scope is shorter")
+    made = Certificate(
         initiation_interval_cycles=interval,
         lower_bound=lower,
         gap_cycles=0 if interval is None else interval - lower.cycles,
@@ -48,7 +52,9 @@ def certificate_of(
         verified=True,
         binding=binding(reading),
         bounds=known,
+        scope=scope_of(reading, lower, anywhere),
     )
+    return replace(made, sentence=proof_sentence(made))
 
 
 def binding(reading: Reading) -> tuple[str, ...]:

@@ -156,7 +156,7 @@ def _lowered(
     results = [(asked.call, asked.problem, asked.result) for asked in planner.asked]
     uses = kernel_capacity.uses(graph, profile, {b.buffer: b.versions for b in schedule.buffers})
     verified = not verify_buffers(graph, profile, schedule)
-    certificate = certificate_of(results, uses, profile, engine, limits, verified=verified)
+    certificate = certificate_of(results, uses, profile, engine, limits, schedule, verified=verified)
     opinion = opinion_text(find_oracle(), graph, profile, {b.buffer: b.versions for b in schedule.buffers})
     certificate = replace(certificate, oracle=opinion)
     proven = all(result is not None and result.proven for _, _, result in results)

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from warpwright.lowering.compile.options import BuildOption
@@ -20,7 +20,9 @@ from warpwright.solver.domain import (
     Candidate,
     CandidateKind,
     Certificate,
+    Choice,
     Conflict,
+    Covered,
     DocumentError,
     Failure,
     ForeignCode,
@@ -36,6 +38,7 @@ from warpwright.solver.domain import (
     PinError,
     Pins,
     Pipeline,
+    ProofScope,
     Proposals,
     ProvenOptimal,
     RejectedStructure,
@@ -54,6 +57,7 @@ from warpwright.solver.domain import (
     candidate_id,
     digest_text,
     dumps,
+    proof_sentence,
 )
 from warpwright.tuning.children import Limits, Returned
 from warpwright.tuning.errors import failed
@@ -341,7 +345,7 @@ def _schedule(number: int) -> WarpSchedule:
 
 
 def _certificate(profile: HardwareProfile, schedule: Schedule) -> Certificate:
-    return Certificate(
+    made = Certificate(
         initiation_interval_cycles=100,
         lower_bound=Bound(100, "resource:tensor_core"),
         gap_cycles=0,
@@ -358,7 +362,9 @@ def _certificate(profile: HardwareProfile, schedule: Schedule) -> Certificate:
         profile_digest=profile.digest,
         verified=True,
         binding=("tensor_core",),
+        scope=ProofScope("k", "128 x 128 x 64", (Covered(Choice.WIDTH, f"{_warps(schedule)} consumer warps"),)),
     )
+    return replace(made, sentence=proof_sentence(made))
 
 
 def _warps(schedule: Schedule) -> int:

@@ -35,7 +35,7 @@ def print_result(result: Result) -> None:
         if best.schedule is not None:
             print_schedule(best.schedule, out)
         if best.certificate is not None:
-            out.print(Text(proof_line(best.certificate, best.status)))
+            out.print(Text(proof_line(best.certificate)))
     for entry in result.rejected[:5]:
         where = structure_words(entry.structure) or "all structures"
         out.print(Text(f"impossible (variant {entry.variant}): {where}", style="yellow"))

@@ -26,6 +26,7 @@ from warpwright.solver.domain import (
     Unknown,
     Verdict,
     documents,
+    proof_sentence,
 )
 from warpwright.solver.domain.errors import WarpwrightError
 from warpwright.solving import solve_kernel
@@ -70,7 +71,8 @@ def run_solve(options: SolveOptions) -> ExitCode:
 
 def _print_verdict(name: str, profile: HardwareProfile, verdict: Verdict) -> None:
     out = console()
-    out.print(Text(f"{name} for {profile.name}: {verdict.status.replace('_', ' ')}", style="bold"))
+    said = verdict.status if isinstance(verdict, Infeasible | Unknown) else proof_sentence(verdict.certificate)
+    out.print(Text(f"{name} for {profile.name}: {said}", style="bold"))
     match verdict:
         case (
             ProvenOptimal(schedule=schedule, certificate=certificate)
