@@ -18,7 +18,7 @@ from warpwright.tuning.testing.on_runner import SIMULATED
 
 __all__ = ["Fleet"]
 
-MARK = "WARPWRIGHT_CHAOS"
+MARK = "WARPWRIGHT_TEST_CHAOS"
 RUNNERS = 2
 WORKERS = 3
 IDLE_SPARED = 0.97

@@ -43,7 +43,7 @@ TEST_SECONDS = 60
 SHORT_FORM = "tests/unit/solver/test_mutations.py"
 BUILDS_NOTHING = {"deadlock", "proxy_fences"}
 """Families whose ``build`` is empty by design: other constraints, or the decoder, enforce the rule."""
-MUTATION, REPORT = "WARPWRIGHT_MUTATION", "WARPWRIGHT_MUTATION_REPORT"
+MUTATION, REPORT = "WARPWRIGHT_TEST_MUTATION", "WARPWRIGHT_TEST_MUTATION_REPORT"
 
 
 @dataclass(frozen=True, order=True)

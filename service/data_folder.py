@@ -17,13 +17,14 @@ class DataFolderAway(Unavailable):
 
 
 def prepare_data_folder(folder: Path) -> None:
-    """Creates the folder and writes a file into it.
+    """Creates the folder, for its owner alone, and writes a file into it.
 
     Raises:
         DataFolderAway: that failed; the message names the variable that sets another folder.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from functools import lru_cache
 from ipaddress import ip_address
 from math import isfinite
@@ -10,7 +11,15 @@ from pathlib import Path
 
 from warpwright.solver.domain import WarpwrightError
 
-__all__ = ["DEFAULT_PORT", "TASK_RUNNERS", "Settings", "SettingsError", "default_data_folder", "is_loopback"]
+__all__ = [
+    "DEFAULT_PORT",
+    "OTHER_VARIABLES",
+    "TASK_RUNNERS",
+    "Settings",
+    "SettingsError",
+    "default_data_folder",
+    "is_loopback",
+]
 
 DEFAULT_PORT = 8753
 TASK_RUNNERS = ("local", "celery")
@@ -19,6 +28,17 @@ MAX_PORT = 65535
 _MAY_BE_ZERO = frozenset({"port", "job_slots", "build_slots", "max_wait_seconds", "shutdown_seconds", "retention_days"})
 """Settings for which zero has a meaning: any port, no runner, as many as fit, never wait, at once."""
 PREFIX = "WARPWRIGHT_"
+OTHER_VARIABLES = {
+    "WARPWRIGHT_SERVER": "Clients and the command line: address of the service; without it, work is done on this machine.",
+    "WARPWRIGHT_TOKEN": "Clients and workers: secret of an access token.",
+    "WARPWRIGHT_NVCC": "Compiling children: path of nvcc, before CUDA_HOME and PATH.",
+    "WARPWRIGHT_LEASES": "Measuring: folder of the locks by which processes of one machine share its devices.",
+    "WARPWRIGHT_TRACE": "Children: the trace that their logs belong to. Set by their parent.",
+    "WARPWRIGHT_CHILD_ID": "Children: mark of their process tree. Set by their parent.",
+    "WARPWRIGHT_CHILD_SCRATCH": "Children: their temporary folder. Set by their parent.",
+}
+"""Variables with the prefix that are not settings of the service, and who reads them."""
+OF_TESTS = "WARPWRIGHT_TEST_"
 
 
 class SettingsError(WarpwrightError):
@@ -53,7 +73,9 @@ class Settings:
     database_url: str = ""
     """SQLAlchemy URL; empty: SQLite in the data folder."""
     host: str = "127.0.0.1"
+    """Address to listen on; any but loopback requires tokens."""
     port: int = DEFAULT_PORT
+    """TCP port; 0: any free one."""
     require_tokens: bool = False
     """Require tokens on loopback, too: for a service behind a proxy on this machine, whose callers come from anywhere."""
     toolchain: str = "children"
@@ -62,6 +84,7 @@ class Settings:
     task_runner: str = "local"
     """``local`` runs children here; ``celery`` sends tasks to workers (extra ``cluster``)."""
     broker_url: str = "redis://127.0.0.1:6379/0"
+    """Redis that carries tasks to workers (``task_runner`` celery)."""
     service_url: str = ""
     """Where workers reach the service; empty: at ``host`` and ``port``."""
     job_slots: int = 1
@@ -71,6 +94,7 @@ class Settings:
     lease_seconds: float = 30.0
     """A job whose runner sent no heartbeat for this long is taken over by another runner."""
     heartbeat_seconds: float = 5.0
+    """How often a runner and a worker report that they are alive."""
     poll_seconds: float = 0.5
     """How late a waiting client may notice a change by another process."""
     max_attempts: int = 5
@@ -80,18 +104,27 @@ class Settings:
     max_document_bytes: int = 1 << 20
     """Size limit of profiles, worker reports and forms of the dashboard, and of what comes with an IR."""
     max_login_bytes: int = 4 << 10
+    """Size limit of the login form, which anybody may send."""
     max_body_values: int = 1_000_000
     """Values (numbers, strings, arrays, objects) of one JSON body: they take up to a hundred times their bytes in memory."""
     max_ir_bytes: int = 16 << 20
+    """Size limit of the IR of one variant."""
     max_variants: int = 256
+    """Variants of one kernel family in a job."""
     max_batch_lines: int = 10_000
+    """Submissions in one batch."""
     max_batch_bytes: int = 256 << 20
     """Size limit of a batch after decompression."""
     max_wait_seconds: float = 60.0
+    """How long a request may wait for a job's end; a longer wish is cut to it."""
     max_streams: int = 256
+    """Event streams that are open at the same time."""
     max_queued_jobs: int = 20_000
+    """Jobs that wait; further ones are refused with 429."""
     child_memory_bytes: int = 8 << 30
+    """Memory limit of each child process that reads, solves or compiles."""
     shutdown_seconds: float = 5.0
+    """How long running steps may take to end at SIGTERM; what is left is taken over after its lease."""
     retention_days: float = 90.0
     """Artifacts that nothing refers to are removed after this many days."""
     worker_retention_days: float = 7.0
@@ -138,14 +171,29 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
-        """Settings from ``WARPWRIGHT_*`` variables; SettingsError names the one that does not parse."""
+        """Settings from ``WARPWRIGHT_*`` variables.
+
+        Raises:
+            SettingsError: ``settings-invalid`` names the one that does not parse, ``setting-unknown`` one that nobody reads.
+        """
         source = os.environ if environment is None else environment
+        names = {PREFIX + item.name.upper() for item in fields(cls)} | set(OTHER_VARIABLES)
+        for name in sorted(source):
+            if name.startswith(PREFIX) and name not in names and not name.startswith(OF_TESTS):
+                raise SettingsError(
+                    f"there is no setting {name}{_meant(name, names)}", code="setting-unknown", place=name
+                )
         values: dict[str, object] = {}
         for item in fields(cls):
             name = PREFIX + item.name.upper()
             if name in source:
                 values[item.name] = _parsed(name, source[name], item.type)
         return replace(cls(), **values)  # type: ignore[arg-type]  # values are typed by the fields themselves
+
+
+def _meant(name: str, names: set[str]) -> str:
+    found = get_close_matches(name, names, n=1)
+    return f"; did you mean {found[0]}?" if found else "; docs/settings.md lists them all"
 
 
 def _check_number(name: str, value: object, *, zero: bool) -> None:

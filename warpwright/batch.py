@@ -13,7 +13,7 @@ from typing import Any
 from warpwright.kernel_file import read_kernel_file
 from warpwright.solver.domain import DocumentError, HardwareProfile, documents
 from warpwright.solver.profiles import load_profile
-from warpwright.tuning.children import ChildPool
+from warpwright.tuning.children import ChildPool, users_environment
 
 __all__ = ["batch_lines", "batch_text"]
 
@@ -25,7 +25,7 @@ def batch_text(path: Path, profile: HardwareProfile | None, *, effort: str | Non
         DocumentError: ``batch-unreadable``, ``batch-line-invalid`` with the line, ``batch-no-profile``.
         KernelFileError: a kernel file that cannot be read.
     """
-    with ChildPool(1) as pool:
+    with ChildPool(1, environment=users_environment()) as pool:
         lines = [json.dumps(line, sort_keys=True) for line in batch_lines(path, profile, effort, pool)]
     return "".join(line + "\n" for line in lines).encode()
 

@@ -28,6 +28,7 @@ from warpwright.tuning.children import (
     Returned,
     TimedOut,
     run_task,
+    users_environment,
 )
 
 __all__ = ["KernelFile", "KernelSize", "KernelVariant", "parse_setting", "read_kernel_file"]
@@ -121,7 +122,7 @@ def _read_python(
 ) -> KernelFile:
     payload = {"path": os.path.abspath(path), "function": function, "set": settings}
     limits = Limits(wall_seconds=READ_SECONDS, cpu_seconds=READ_SECONDS, memory_bytes=READ_MEMORY_BYTES)
-    reply = run_task("kernel_file.read", payload, limits, pool=pool)
+    reply = run_task("kernel_file.read", payload, limits, pool=pool, environment=users_environment())
     match reply:
         case Returned(value=value):
             return KernelFile(value["name"], tuple(map(_variant, value["variants"])), tuple(value["files"]))

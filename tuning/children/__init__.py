@@ -4,6 +4,7 @@ The parent side imports nothing heavy. A child runs one task at a time, in its o
 memory and output, and is replaced after any kill (docs/decisions/0030-children.md).
 """
 
+from warpwright.tuning.children.environment import users_environment
 from warpwright.tuning.children.limits import Limits
 from warpwright.tuning.children.machine import available_cores, available_memory_bytes, parallel_slots
 from warpwright.tuning.children.pool import ChildPool, run_task
@@ -37,4 +38,5 @@ __all__ = [
     "available_memory_bytes",
     "parallel_slots",
     "run_task",
+    "users_environment",
 ]

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from warpwright.tuning.children import machine, tree
+from warpwright.tuning.children.environment import inherited
 from warpwright.tuning.children.frames import FrameError, FrameReader, encode
 from warpwright.tuning.children.limits import Limits
 from warpwright.tuning.children.reply import (
@@ -159,7 +160,7 @@ class Child:
         if "" in sys.path:
             paths.insert(0, os.getcwd())
         return {
-            **os.environ,
+            **inherited(os.environ),
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONUNBUFFERED": "1",
             "PYTHONFAULTHANDLER": "1",

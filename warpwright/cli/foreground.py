@@ -1,5 +1,6 @@
 """Commands that run until they are ended, with a log of their own: ``serve`` and ``worker``."""
 
+import os
 import sys
 from collections.abc import Callable
 
@@ -11,6 +12,8 @@ from warpwright.solver.domain.errors import WarpwrightError
 
 __all__ = ["in_the_foreground"]
 
+PRIVATE = 0o077
+"""What a server or a worker writes, its owner alone may read: kernels are secrets of their authors."""
 log = structlog.get_logger(__name__)
 
 
@@ -19,6 +22,7 @@ def in_the_foreground(log_format: str, words: str, work: Callable[[Callable[[], 
 
     ``work`` calls the function that it gets when it has begun: ``words`` are printed then, and not before.
     """
+    os.umask(PRIVATE)
     configure(log_format, whole_process=True)
     if log_format != "json":
         return work(lambda: print(f"{words}; press Ctrl-C to stop", file=sys.stderr, flush=True))  # noqa: T201 - for the user

@@ -30,7 +30,7 @@ from warpwright.solver.domain import (
 )
 from warpwright.solver.domain.errors import WarpwrightError
 from warpwright.solving import solve_kernel
-from warpwright.tuning.children import ChildPool
+from warpwright.tuning.children import ChildPool, users_environment
 
 __all__ = ["run_solve"]
 
@@ -57,7 +57,7 @@ def run_solve(options: SolveOptions) -> ExitCode:
         raise WarpwrightError(message, code="engine-unknown", place="--engine")
     profile = profile_of(options.profile)
     pins = pins_of(options.pins, profile)
-    with ChildPool(1) as pool:
+    with ChildPool(1, environment=users_environment()) as pool:
         kernel = kernel_of(options.file, options.function, options.settings, pool=pool)
         if options.why is not None or options.explain:
             return _explain(kernel, profile, pins, options, pool)

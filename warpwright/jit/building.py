@@ -15,7 +15,7 @@ from warpwright.lowering.compile.empty_loops import guard_empty_loops
 from warpwright.lowering.compile.lower import PASS_CONFIGS
 from warpwright.lowering.frontend.placeholders import own_placeholders
 from warpwright.solver.domain import HardwareProfile, Schedule, WarpwrightError, documents
-from warpwright.tuning.children import ChildPool, Limits, Returned
+from warpwright.tuning.children import ChildPool, Limits, Returned, users_environment
 
 __all__ = ["built_from"]
 
@@ -41,7 +41,7 @@ def built_from(ir: str, choice: KnownChoice, profile: HardwareProfile) -> tuple[
 
 
 def _scheduled(ir: str, schedule: Schedule, profile: HardwareProfile) -> str:
-    with ChildPool(1) as pool:
+    with ChildPool(1, environment=users_environment()) as pool:
         graph, _ = read_kernel(ir, profile, pool=pool)
         if broken := violations_of(graph, profile, schedule):
             message = f"the stored schedule is illegal: {broken[0].family}: {broken[0].message}"

@@ -21,7 +21,7 @@ from warpwright.lock.exclusive import alone_in
 from warpwright.solver.domain import HardwareProfile, Outcome, TargetFamily, WarpSchedule, digest_text, documents
 from warpwright.solver.profiles import load_profile
 from warpwright.toolchains import toolchain_of
-from warpwright.tuning.children import ChildPool, Limits, Returned
+from warpwright.tuning.children import ChildPool, Limits, Returned, users_environment
 
 __all__ = ["BuiltKernel", "build_locked", "check_entry", "check_toolchain", "folder_names"]
 
@@ -73,7 +73,7 @@ def _built(
     entries: Sequence[LockEntry], base: Path, out: Path, source_only: bool, progress: Callable[[str], None] | None
 ) -> tuple[BuiltKernel, ...]:
     built = []
-    with ChildPool(1) as pool:
+    with ChildPool(1, environment=users_environment()) as pool:
         for entry, folder in zip(entries, folder_names(entries), strict=True):
             if progress is not None:
                 progress(f"{entry.kernel} for {entry.profile}")

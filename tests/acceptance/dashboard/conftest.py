@@ -156,7 +156,7 @@ def accessible(page: Page, name: str) -> None:
 
 
 def keep(page: Page, name: str) -> None:
-    """A screenshot under ``$WARPWRIGHT_SCREENSHOTS`` when it is set: a test artifact."""
-    if folder := os.environ.get("WARPWRIGHT_SCREENSHOTS"):
+    """A screenshot under ``$WARPWRIGHT_TEST_SCREENSHOTS`` when it is set: a test artifact."""
+    if folder := os.environ.get("WARPWRIGHT_TEST_SCREENSHOTS"):
         Path(folder).mkdir(parents=True, exist_ok=True)
         page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)

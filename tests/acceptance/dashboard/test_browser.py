@@ -1,6 +1,6 @@
 """The pages in a real Chromium: no console error, no accessibility violation, light and dark, live, by keyboard.
 
-Screenshots are kept under ``$WARPWRIGHT_SCREENSHOTS`` when it is set. Without a Chromium the tests are skipped, and say so:
+Screenshots are kept under ``$WARPWRIGHT_TEST_SCREENSHOTS`` when it is set. Without a Chromium the tests are skipped, and say so:
 Debian's ``chromium`` (which ``.ci/run`` installs) or Playwright's own will do.
 """
 

@@ -15,7 +15,7 @@ from warpwright.service.testing import stand_in_ir
 
 __all__ = ["KNOWN", "document"]
 
-KNOWN = "WARPWRIGHT_KNOWN_NAMES"
+KNOWN = "WARPWRIGHT_TEST_KNOWN_NAMES"
 """Environment variable: JSON object of path parameter -> a value that exists, such as ``{"job_id": "job_…"}``."""
 
 

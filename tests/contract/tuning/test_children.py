@@ -31,6 +31,7 @@ from warpwright.tuning.children import (
     TimedOut,
     process,
     run_task,
+    users_environment,
 )
 
 LIMITS = Limits(wall_seconds=120.0, cpu_seconds=60, memory_bytes=300 << 20, output_bytes=4 << 20)
@@ -312,3 +313,28 @@ def test_one_shot_tasks_leave_nothing_behind() -> None:
     reply = run_task("testing.echo", {}, LIMITS)
     assert isinstance(reply, Returned)
     assert gone(reply.value["pid"])
+
+
+def test_a_child_inherits_what_compilers_read_and_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service's children work on foreign IR; one for the user's own file is that user's program."""
+    secrets = {
+        "WARPWRIGHT_TOKEN": "ww_secret",
+        "WARPWRIGHT_DATABASE_URL": "postgresql://u:secret@h/d",
+        "WARPWRIGHT_BROKER_URL": "redis://:secret@h/0",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "TILELANG_TOKEN": "secret",
+    }
+    for name, value in (secrets | {"CUDA_HOME": "/cuda", "LC_ALL": "C.UTF-8"}).items():
+        monkeypatch.setenv(name, value)
+    wholes: list[tuple[dict[str, str] | None, set[str]]] = [(None, set()), (users_environment(), set(secrets))]
+    for environment, expected in wholes:
+        with ChildPool(1, environment=environment) as pool:
+            child = pool.run("testing.echo", {}, LIMITS)
+            assert isinstance(child, Returned)
+            told = dict(
+                item.split("=", 1)
+                for item in Path(f"/proc/{child.value['pid']}/environ").read_text().split("\0")
+                if item
+            )
+            assert secrets.keys() & told.keys() == expected
+            assert (told["CUDA_HOME"], told["LC_ALL"]) == ("/cuda", "C.UTF-8")

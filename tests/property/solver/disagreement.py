@@ -20,7 +20,7 @@ from warpwright.solver.engines.port import holds
 
 __all__ = ["Disagreement", "agreed", "disagree", "model_document", "model_of", "write_instance"]
 
-FOLDER = "WARPWRIGHT_DISAGREEMENTS"
+FOLDER = "WARPWRIGHT_TEST_DISAGREEMENTS"
 """Names the folder for instances; else one in the system's temporary folder."""
 MOST_CHECKS = 400
 """Comparisons that shrinking may cost after the families are minimal."""

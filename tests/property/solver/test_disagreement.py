@@ -58,7 +58,7 @@ def crowded() -> Model:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WARPWRIGHT_DISAGREEMENTS", str(tmp_path / "found"))
+    monkeypatch.setenv("WARPWRIGHT_TEST_DISAGREEMENTS", str(tmp_path / "found"))
     return tmp_path / "found"
 
 

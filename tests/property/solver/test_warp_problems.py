@@ -224,7 +224,7 @@ def one_choice(rule: str) -> tuple[WarpProblem, Choice]:
 
 
 def test_a_check_that_is_too_mild_is_named_with_its_core(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("WARPWRIGHT_DISAGREEMENTS", str(tmp_path))
+    monkeypatch.setenv("WARPWRIGHT_TEST_DISAGREEMENTS", str(tmp_path))
     problem, choice = one_choice("pipeline_depth/deeper-than-trips")
     choices_agree(problem, choice)
     with emptied(Mutation("warp", "pipeline_depth", "check")), pytest.raises(Disagreement) as told:
@@ -238,7 +238,7 @@ def test_a_check_that_is_too_mild_is_named_with_its_core(monkeypatch: pytest.Mon
 
 
 def test_a_build_that_is_too_mild_is_named_with_the_rule(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("WARPWRIGHT_DISAGREEMENTS", str(tmp_path))
+    monkeypatch.setenv("WARPWRIGHT_TEST_DISAGREEMENTS", str(tmp_path))
     problem, choice = one_choice("pipeline_depth/deeper-than-trips")
     with emptied(Mutation("warp", "pipeline_depth", "build")), pytest.raises(Disagreement) as told:
         choices_agree(problem, choice)

@@ -4,7 +4,8 @@ from dataclasses import fields
 
 import pytest
 
-from warpwright.service.settings import PREFIX, Settings, SettingsError
+from warpwright.service import settings_reference
+from warpwright.service.settings import OTHER_VARIABLES, PREFIX, Settings, SettingsError
 
 NUMBERS = [item.name for item in fields(Settings) if item.type in ("int", "float", int, float)]
 
@@ -50,3 +51,15 @@ def test_nought_is_taken_where_it_means_something() -> None:
 def test_the_databases_are_the_two_that_are_tested() -> None:
     for url in ("sqlite:///x.db", "postgresql://u@h/d", "postgresql+psycopg://u@h/d"):
         assert Settings(database_url=url).url == url
+
+
+def test_a_variable_that_nobody_reads_is_refused_with_the_one_that_was_meant() -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_environment({"WARPWRIGHT_REQUIRE_TOKEN": "true"})
+    assert (caught.value.code, caught.value.place) == ("setting-unknown", "WARPWRIGHT_REQUIRE_TOKEN")
+    assert "WARPWRIGHT_REQUIRE_TOKENS" in caught.value.message
+    assert Settings.from_environment(dict.fromkeys(OTHER_VARIABLES, "x") | {"WARPWRIGHT_TEST_X": "1"}) == Settings()
+
+
+def test_the_page_of_the_settings_is_the_one_that_they_give() -> None:
+    assert settings_reference.PATH.read_text(encoding="utf-8") == settings_reference.text()

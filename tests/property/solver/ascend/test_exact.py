@@ -124,7 +124,7 @@ def test_a_disagreement_names_the_level_and_the_family_and_writes_the_call(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Forced: the engine is told that the loop has one stage, so that it may keep one version only."""
-    monkeypatch.setenv("WARPWRIGHT_DISAGREEMENTS", str(tmp_path))
+    monkeypatch.setenv("WARPWRIGHT_TEST_DISAGREEMENTS", str(tmp_path))
     problem = ring().problem
     assert isinstance(problem, LoopProblem)
     _same_optimum(problem, "cpsat")

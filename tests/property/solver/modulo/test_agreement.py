@@ -137,7 +137,7 @@ def test_a_disagreement_names_the_families_and_writes_the_problem(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Forced: the enumeration is made to find a schedule where the registers leave none."""
-    monkeypatch.setenv("WARPWRIGHT_DISAGREEMENTS", str(tmp_path))
+    monkeypatch.setenv("WARPWRIGHT_TEST_DISAGREEMENTS", str(tmp_path))
     monkeypatch.setitem(globals(), "least_interval", lambda problem, most: 3)
     problem = two_groups(registers=3)
     with pytest.raises(Disagreement, match=r"cpsat: interval 8, the enumeration: 3; families: .*registers"):
