@@ -16,6 +16,8 @@ from warpwright.solver.domain.kernel import GemmShape, Issue, KernelGraph, Memor
 __all__ = ["LOAD_QUEUE", "TENSOR_QUEUE", "OperationCost", "OperationCosts"]
 
 LOAD_QUEUE, TENSOR_QUEUE = "tma", "tensor_core"
+ISSUE_CYCLES = 1
+"""Stream time of an instruction that is only started. No issue cost was measured, hence the minimum."""
 INSTRUCTION_BYTES_DEEP = 32
 """A warpgroup instruction is 32 bytes deep in K: 16 half-precision or 32 eight-bit elements."""
 
@@ -129,7 +131,7 @@ class OperationCosts:
         if not any(amounts.values()) and op.elements:
             amounts[Unit.ALU] = op.elements / machine.alu / streams
         # Loads and stores as the graph counts them, element by element; never less than the tiles themselves.
-        moved = sum(a.bytes for a in (*op.reads, *op.writes) if self._on_chip(a.buffer)) / machine.shared_bytes
+        moved = sum(a.bytes for a in (*op.reads, *op.writes) if self.on_chip(a.buffer)) / machine.shared_bytes
         counted = sum(use.cycles for use in op.uses if use.unit is Unit.LSU)
         reads, writes = (
             any(self._memory.get(a.buffer) is Memory.GLOBAL for a in side) for side in (op.reads, op.writes)
@@ -155,11 +157,18 @@ class OperationCosts:
             self._costs[key] = OperationCost("arrive", (("shared", cycles),))
         return self._costs[key]
 
+    def issue(self) -> OperationCost:
+        """An instruction that only starts something, or waits for it: the stream goes on with the next cycle."""
+        return self._fixed("issue", ISSUE_CYCLES)
+
     def fence(self) -> OperationCost:
         """A fence between the proxies: the stream waits until its reads of shared memory have been performed."""
-        key = ("fence", 0, 0, 0.0, 0)
+        return self._fixed("fence", self.machine.limits.proxy_fence_cycles)
+
+    def _fixed(self, label: str, cycles: float) -> OperationCost:
+        key = (label, 0, 0, cycles, 0)
         if key not in self._costs:
-            self._costs[key] = OperationCost("fence", (), floor=self.machine.limits.proxy_fence_cycles)
+            self._costs[key] = OperationCost(label, (), floor=cycles)
         return self._costs[key]
 
     def of(self, op: Op, streams: int, warps: int, miss: float, spilled: int) -> OperationCost:
@@ -186,12 +195,13 @@ class OperationCosts:
         """Whether one thread issues the operation as a product into tensor memory (tcgen05) and goes on."""
         return op.gemm is not None and op.gemm.c_memory is Memory.TENSOR and op.issue is Issue.ASYNCHRONOUS
 
-    def _on_chip(self, name: str) -> bool:
+    def on_chip(self, name: str) -> bool:
+        """Whether a buffer is in shared memory."""
         return self._memory.get(name) is Memory.SHARED
 
     def _from_global(self, op: Op) -> bool:
         return any(self._memory.get(a.buffer) is Memory.GLOBAL for a in op.reads) and any(
-            self._on_chip(a.buffer) for a in op.writes
+            self.on_chip(a.buffer) for a in op.writes
         )
 
     def _to_global(self, op: Op) -> bool:

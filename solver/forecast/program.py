@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from warpwright.solver.device.cycles import LOADS
 from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
 from warpwright.solver.device.operation_costs import OperationCost, OperationCosts
-from warpwright.solver.device.wgmma import partition
+from warpwright.solver.device.stream_steps import Crew, crew_of, step_of
 from warpwright.solver.domain import (
     ROOT,
     Fence,
     KernelGraph,
-    Memory,
     Op,
     OpKind,
     OpRef,
@@ -46,7 +45,6 @@ __all__ = ["BlockProgram", "stages_of"]
 
 PRODUCTS = "products"
 """Group of the products that a stream has in flight: waits and commits of the tensor core count them in order of issue."""
-PARALLEL_KINDS = (OpKind.GEMM, OpKind.COPY, OpKind.FILL, OpKind.REDUCE, OpKind.PARALLEL, OpKind.ASYNC_LOAD)
 
 
 def stages_of(schedule: WarpSchedule, graph: KernelGraph, scope: str, role: str) -> list[tuple[Entry, int]]:
@@ -98,13 +96,13 @@ class BlockProgram:
     block: int = 0
     _barriers: dict[tuple[str, str], list[Barrier]] = field(default_factory=dict)
     _by_id: dict[str, Op] = field(default_factory=dict)
-    _split: dict[str, bool] = field(default_factory=dict)
+    _crews: dict[str, Crew] = field(default_factory=dict)
     _committed: dict[tuple[str, str, SyncKind], bool] = field(default_factory=dict)
 
     def streams(self) -> list[Stream]:
         """The block's streams, roles in the schedule's order."""
         self._by_id = {op.id: op for op in self.graph.ops}
-        widths = {role.name: self._width(role) for role in self.schedule.roles}
+        widths = {role.name: self._crew(role).streams for role in self.schedule.roles}
         for pipeline in self.schedule.pipelines:
             producer, consumer = self._sides(pipeline)
             self._barriers[(pipeline.name, "full")] = [
@@ -116,19 +114,19 @@ class BlockProgram:
         result: list[Stream] = []
         for role in self.schedule.roles:
             width = widths[role.name]
-            instructions = list(self._scope(ROOT, role, width, {}))
+            instructions = list(self._scope(ROOT, role, {}))
             for index in range(width):
                 name = f"{role.name}.{index}" if width > 1 else role.name
                 result.append(Stream(f"{name}@{self.block}" if self.block else name, role.name, instructions))
         return result
 
-    def _width(self, role: Role) -> int:
-        """Warpgroups of a role whose operations all threads share; a role that only issues bulk copies is one stream."""
-        works = any(self._all_threads(op) for op in self._placed(role))
-        return max(1, role.warps // WARPGROUP) if works else 1
-
-    def _all_threads(self, op: Op) -> bool:
-        return self._plain(op) or (op.kind in PARALLEL_KINDS and not self.costs.in_tensor_memory(op))
+    def _crew(self, role: Role) -> Crew:
+        """Streams of a role: its warpgroups if all threads share its work; a role that only issues bulk copies is one."""
+        if role.name not in self._crews:
+            placed = self._placed(role)
+            plain = [op.id for op in placed if self._plain(op)]
+            self._crews[role.name] = crew_of(self.costs, placed, role.warps, plain)
+        return self._crews[role.name]
 
     def _plain(self, op: Op) -> bool:
         """Whether a load runs as a plain copy: no pipeline protects what it fills."""
@@ -150,9 +148,7 @@ class BlockProgram:
                             consumer = body.role
         return producer, consumer
 
-    def _scope(
-        self, scope: str, role: Role, streams: int, counts: dict[tuple[str, SyncKind], int]
-    ) -> Iterator[Instruction]:
+    def _scope(self, scope: str, role: Role, counts: dict[tuple[str, SyncKind], int]) -> Iterator[Instruction]:
         """Instructions of one entry into a scope, in issue order."""
         entries = stages_of(self.schedule, self.graph, scope, role.name)
         trips = 1 if scope == ROOT else self.loops.played[scope]
@@ -166,9 +162,9 @@ class BlockProgram:
                 elif isinstance(entry, Fence):
                     yield RunStep(self.costs.fence())
                 elif entry.id in self._by_id:
-                    yield from self._op(self._by_id[entry.id], role, streams)
+                    yield from self._op(self._by_id[entry.id], role)
                 else:
-                    yield from self._scope(entry.id, role, streams, counts)
+                    yield from self._scope(entry.id, role, counts)
             if scope != ROOT:
                 yield Mark(scope, step)
 
@@ -211,42 +207,28 @@ class BlockProgram:
         if cycles > 0:
             yield RunStep(self.costs.arrival(cycles))
 
-    def _op(self, op: Op, role: Role, streams: int) -> Iterator[Instruction]:
+    def _op(self, op: Op, role: Role) -> Iterator[Instruction]:
+        if op.kind is OpKind.TASK:
+            return
+        crew, plain = self._crew(role), self._plain(op)
+        step = step_of(self.costs, op, crew, self.miss.get(op.id, 0.0), self.spilled.get(role.name, 0), plain=plain)
+        barrier = SyncStep(f"{role.name}@{self.block}:{op.id}", crew.streams, self.costs.machine.sync_cycles)
+        if step.barrier_before:
+            yield barrier
+        if step.holds:
+            yield RunStep(step.job)
+        else:
+            yield RunStep(self.costs.issue())
+            yield Async(step.job, self._pipeline(op) if op.kind is OpKind.TMA_LOAD else PRODUCTS)
         if op.kind is OpKind.WAIT:
             yield Drain(PRODUCTS, "wgmma", op.pending)
-            return
-        if op.kind in (OpKind.BIND, OpKind.TASK):
-            return
-        machine = self.costs.machine
-        if self._plain(op):
-            yield RunStep(self.costs.thread_copy(op, streams, self.miss.get(op.id, 0.0)))
-            yield Async(OperationCost(f"arrival {op.id}", (), tail=machine.copy_latency), op.id)
+        if step.behind:
+            group = op.id if step.waits else self._pipeline(op)
+            yield Async(OperationCost(f"arrival {op.id}", (), tail=step.behind), group)
+        if step.waits:
             yield Drain(op.id, f"copy:{op.id}")
-            yield SyncStep(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
-            return
-        job = self.costs.of(op, streams, role.warps, self.miss.get(op.id, 0.0), self.spilled.get(role.name, 0))
-        if op.left_in_flight or self.costs.in_tensor_memory(op):
-            yield Async(job, PRODUCTS)
-            return
-        if op.kind is OpKind.TMA_LOAD:
-            yield Async(job, self._pipeline(op))
-            return
-        staged = streams > 1 and any(self.graph.buffer(a.buffer).memory is Memory.SHARED for a in op.writes)
-        # A row that spans several warpgroups is reduced through shared memory, with a barrier on each side.
-        staged = staged or (op.kind is OpKind.REDUCE and self._splits_columns(role))
-        if staged:
-            yield SyncStep(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
-        yield RunStep(job)
-        if staged:
-            yield SyncStep(f"{role.name}@{self.block}:{op.id}", streams, machine.sync_cycles)
-
-    def _splits_columns(self, role: Role) -> bool:
-        """Whether the role's warpgroups share rows of a matrix product."""
-        if role.name not in self._split:
-            shapes = [op.gemm for op in self._placed(role) if op.gemm is not None]
-            splits = [partition(shape, role.warps) for shape in shapes]
-            self._split[role.name] = any(split is not None and split.columns > 1 for split in splits)
-        return self._split[role.name]
+        if step.barrier_after:
+            yield barrier
 
     def _pipeline(self, op: Op) -> str:
         for pipeline in self.schedule.pipelines:

@@ -14,12 +14,12 @@ from warpwright.solver.device.occupancy import Footprint, blocks_per_sm
 from warpwright.solver.device.operation_costs import TENSOR_QUEUE, OperationCosts
 from warpwright.solver.device.registers import Registers
 from warpwright.solver.device.shared_memory import block_bytes
+from warpwright.solver.device.traffic import misses
 from warpwright.solver.domain import HardwareProfile, KernelGraph, Pins, WarpSchedule
 from warpwright.solver.forecast.events import EventSimulation, Stream
 from warpwright.solver.forecast.loops import Loops, loops_of
 from warpwright.solver.forecast.program import BlockProgram
 from warpwright.solver.forecast.result import Simulation, Stall, TimelineEvent
-from warpwright.solver.forecast.traffic import misses
 from warpwright.solver.warp.problem import close_problem
 from warpwright.solver.warp.registers import entry_of, role_registers
 from warpwright.solver.warp.schedule_reader import Reading
@@ -100,12 +100,12 @@ def play(block: PlayableKernel, device: Machine) -> Simulation:
             f"{block.footprint.threads} threads of {block.footprint.registers_per_thread} registers"
         )
         occupancy = 1
-    if block.loops.estimated:
-        reasons.append("estimated extents: " + ", ".join(block.loops.estimated))
-    total = block.loops.blocks
+    if block.loops.counted.estimated:
+        reasons.append("estimated extents: " + ", ".join(block.loops.counted.estimated))
+    total = block.loops.counted.blocks
     occupancy = max(1, min(occupancy, ceil(total / device.sms)))
     slots = device.sms * occupancy
-    miss = misses(block.graph, block.loops, min(total, slots), device.l2_capacity)
+    miss = misses(block.graph, block.loops.counted, min(total, slots), device.l2_capacity)
     full = _play_sm(block, device, miss, occupancy)
     if full.engine.stuck():
         return _deadlock(full.engine, occupancy, block)
@@ -182,13 +182,12 @@ def _play_once(
     for scope, played in block.loops.played.items():
         if scope in {s.parent for s in block.graph.scopes}:
             continue
-        entries = block.loops.entries(block.graph, scope)
-        shown = block.loops.played_entries(block.graph, scope)
+        shown = block.loops.played_entries(scope)
         found = _interval(engine, scope, played, block.ahead)
         if found is None:
             continue
         interval, rates, steady = found
-        left = block.loops.trips[scope] * entries - played * shown
+        left = block.loops.counted.total(scope) - played * shown
         cycles += left * interval
         for unit, rate in rates.items():
             busy[unit] = busy.get(unit, 0.0) + rate * left * interval

@@ -9,7 +9,9 @@ from functools import cached_property
 
 from pydantic import TypeAdapter
 
-from warpwright.solver.device.limits import DeviceLimits, read_limits
+from warpwright.solver.device.limits import DeviceLimits
+from warpwright.solver.device.machine import Machine, machine
+from warpwright.solver.device.trips import Trips, count_trips
 from warpwright.solver.domain.documents import dumps
 from warpwright.solver.domain.errors import DocumentError, NotApplicable, PinError
 from warpwright.solver.domain.identity import digest_text
@@ -36,12 +38,26 @@ class WarpProblem:
     """
 
     graph: KernelGraph
-    device: DeviceLimits
+    machine: Machine
     pins: Pins
     profile_name: str
     profile_digest: str
     constraint_set: str = CONSTRAINT_SET
     relaxed: tuple[str, ...] = ()
+
+    @property
+    def device(self) -> DeviceLimits:
+        """What the device can hold."""
+        return self.machine.limits
+
+    def on(self, limits: DeviceLimits) -> "WarpProblem":
+        """The same problem on a device with other limits."""
+        return replace(self, machine=replace(self.machine, limits=limits))
+
+    @cached_property
+    def trips(self) -> Trips:
+        """How often every loop runs, or is assumed to run."""
+        return count_trips(self.graph, self.machine.sms)
 
     @cached_property
     def digest(self) -> str:
@@ -105,7 +121,7 @@ def close_problem(graph: KernelGraph, profile: HardwareProfile, pins: Pins | Non
     check_pins(graph, merged)
     return WarpProblem(
         graph=replace(graph, pins=Pins()),
-        device=read_limits(profile),
+        machine=machine(profile),
         pins=merged,
         profile_name=profile.name,
         profile_digest=profile.digest,

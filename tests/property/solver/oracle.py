@@ -80,7 +80,7 @@ def small_problems(draw: st.DrawFn) -> WarpProblem:
     """A small graph on a device with a drawn amount of shared memory and short barriers."""
     graph = draw(small_graphs())
     problem = close_problem(graph, device(draw(st.sampled_from([96, 160, 227]))))
-    return replace(problem, device=replace(problem.device, barrier_latency_cycles=draw(st.integers(0, 3))))
+    return problem.on(replace(problem.device, barrier_latency_cycles=draw(st.integers(0, 3))))
 
 
 def device(kib: int) -> HardwareProfile:

@@ -62,7 +62,7 @@ def with_depths(schedule: WarpSchedule, outer: int, inner: int) -> WarpSchedule:
 @given(graph=nests())
 def test_no_pair_of_depths_is_better(engine: str, graph: KernelGraph) -> None:
     problem = close_problem(graph, H200)
-    problem = replace(problem, device=replace(problem.device, barrier_latency_cycles=2))
+    problem = problem.on(replace(problem.device, barrier_latency_cycles=2))
     found = solve(problem, engine=engine)
     assert isinstance(found, ProvenOptimal)
     assert isinstance(found.schedule, WarpSchedule)

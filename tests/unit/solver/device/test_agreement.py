@@ -94,7 +94,7 @@ def off_by(product_registers: int) -> dict[str, int]:
             continue
         problem = close_problem(one.graph, load_profile(one.profile))
         device = replace(problem.device, product_registers=product_registers)
-        reading = Reading(replace(problem, device=device), one.schedule)
+        reading = Reading(problem.on(device), one.schedule)
         needed = max(role_need(reading, CONSUMER).registers, device.setmaxnreg_minimum)
         found[one.name] = -(-needed // STEP) * STEP - one.line["least_registers"]
     return found

@@ -65,7 +65,7 @@ class Situation:
     def on(self, **device: int | bool) -> "Situation":
         """On a device that differs in these numbers."""
         return replace(
-            self, problem=replace(self.problem, device=replace(self.problem.device, **device))  # type: ignore[arg-type]  # by name
+            self, problem=self.problem.on(replace(self.problem.device, **device))  # type: ignore[arg-type]  # by name
         )  # fmt: skip
 
     def pinned(self, pins: Pins) -> "Situation":

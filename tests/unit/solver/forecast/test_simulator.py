@@ -9,6 +9,8 @@ from benchmarks.kernels.graphs import attention_graph, gemm_graph
 from benchmarks.ranking import schedule_of
 from tests import kernels
 from warpwright.solver.device.machine import machine
+from warpwright.solver.device.traffic import misses
+from warpwright.solver.device.trips import count_trips
 from warpwright.solver.domain import (
     ROOT,
     BaselineKind,
@@ -24,8 +26,6 @@ from warpwright.solver.domain import (
     WarpSchedule,
 )
 from warpwright.solver.forecast import baseline_schedule, forecast_baseline, simulate
-from warpwright.solver.forecast.loops import loops_of
-from warpwright.solver.forecast.traffic import misses
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.verify import verify
 
@@ -204,14 +204,14 @@ def test_a_kernel_without_products_or_loops_is_played_too() -> None:
 def test_persistent_blocks_share_tiles_as_a_square_patch_would() -> None:
     graph = kernels.persistent_gemm()
     resident = machine(H200).sms
-    missed = misses(graph, loops_of(graph, resident, 16), resident, l2_bytes=0.0)
+    missed = misses(graph, count_trips(graph, resident), resident, l2_bytes=0.0)
     assert missed
     assert all(share == pytest.approx(resident**-0.5, rel=0.01) or share < resident**-0.5 for share in missed.values())
 
 
 def test_tiles_are_fetched_once_for_the_blocks_that_share_them() -> None:
     graph, _ = gemm(3)
-    missed = misses(graph, loops_of(graph, 132, 16), 132, l2_bytes=0.0)
+    missed = misses(graph, count_trips(graph, 132), 132, l2_bytes=0.0)
     # A panel of ten columns: a tile of A serves 10 blocks, a tile of B the 14 rows that 132 blocks need.
     assert missed["load_a"] == pytest.approx(1 / 10)
     assert missed["load_b"] == pytest.approx(1 / 14)
@@ -219,7 +219,7 @@ def test_tiles_are_fetched_once_for_the_blocks_that_share_them() -> None:
 
 def test_what_fits_the_cache_is_fetched_once() -> None:
     graph, _ = gemm(3)
-    missed = misses(graph, loops_of(graph, 132, 16), 132, l2_bytes=1e9)
+    missed = misses(graph, count_trips(graph, 132), 132, l2_bytes=1e9)
     assert missed["load_a"] == pytest.approx(1 / 16)
     assert missed["load_b"] == pytest.approx(1 / 32)
 

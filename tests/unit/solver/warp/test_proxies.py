@@ -256,7 +256,7 @@ def test_a_fence_delays_the_release_in_the_account_and_the_stream_in_the_forecas
     def interval(closed: WarpProblem) -> int:
         return loop_times(Reading(closed, one))[0].interval
 
-    free = replace(problem, device=replace(problem.device, proxy_fence_cycles=0))
+    free = problem.on(replace(problem.device, proxy_fence_cycles=0))
     assert interval(problem) - interval(free) == cost  # depth one: load, use, fence and release stand in one ring
     assert simulate(graph, H200, one).cycles > simulate(graph, H200, without_fences(one)).cycles
 

@@ -8,8 +8,8 @@ all blocks of the patch that share it.
 
 from math import prod, sqrt
 
-from warpwright.solver.domain import KernelGraph, Memory, Op
-from warpwright.solver.forecast.loops import Loops
+from warpwright.solver.device.trips import Trips
+from warpwright.solver.domain.kernel import KernelGraph, Memory, Op
 
 __all__ = ["global_loads", "misses"]
 
@@ -27,7 +27,7 @@ def global_loads(graph: KernelGraph) -> list[tuple[Op, str]]:
     return result
 
 
-def misses(graph: KernelGraph, loops: Loops, resident: int, l2_bytes: float) -> dict[str, float]:
+def misses(graph: KernelGraph, trips: Trips, resident: int, l2_bytes: float) -> dict[str, float]:
     """Share of an operation's loaded bytes that comes from memory, by operation id.
 
     ``resident`` is how many blocks run at the same time. A kernel whose tensors all fit in L2 fetches each byte once.
@@ -42,12 +42,12 @@ def misses(graph: KernelGraph, loops: Loops, resident: int, l2_bytes: float) -> 
         tile = sum(access.bytes for access in op.writes)
         entries = 1
         if graph.scope(op.scope).parent is not None:
-            entries = loops.trips[op.scope] * loops.entries(graph, op.scope)
+            entries = trips.total(op.scope)
         size = graph.buffer(name).bytes
         if size <= 0:
             result[op.id] = 1.0
             continue
-        reuse = max(1.0, tile * entries * loops.blocks / size)
+        reuse = max(1.0, tile * entries * trips.blocks / size)
         shared_axes = _axes(extents, reuse, taken)
         if shared_axes is None:
             # Persistent blocks visit tiles in their own order; such orders aim at a square patch.
