@@ -30,7 +30,7 @@ def _source(plan: WarpSchedule, found: ReadBack) -> Iterator[NotHonoured]:
             depth = depths.get(pipeline.name)
             if depth != pipeline.depth:
                 yield NotHonoured(f"{side} barriers of pipeline {pipeline.name}", str(pipeline.depth), str(depth))
-    planned, seen = Counter(_requests(plan)), Counter(registers for _, registers in found.register_requests)
+    planned, seen = Counter(_requests(plan)), Counter(request.registers for request in found.register_requests)
     for registers in sorted(planned.keys() | seen.keys()):
         if planned[registers] != seen[registers]:
             what = f"setmaxnreg requests of {registers} registers"

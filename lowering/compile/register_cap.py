@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from warpwright.lowering.compile.build import BuildResult
 from warpwright.lowering.compile.readback import ReadBack
 from warpwright.lowering.outcome import StepOutcome
-from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
-from warpwright.solver.device.registers import budgets
-from warpwright.solver.domain.schedule import WarpSchedule
+from warpwright.solver.device.registers import pool_excess
 
 __all__ = ["CAPPED", "Retry", "build_with_retry", "lower_cap"]
 
@@ -47,15 +45,21 @@ def lower_cap(failure: StepOutcome | None) -> int | None:
 
 
 def build_with_retry(
-    launcher: str, build: Callable[[str], BuildResult], plan: WarpSchedule | None, found: ReadBack, threads: int
+    launcher: str, build: Callable[[str], BuildResult], found: ReadBack, threads: int
 ) -> tuple[BuildResult, Retry | None]:
-    """Builds a launcher, and once more with a lower limit if that can help and cannot harm.
+    """Builds a launcher, and once more with a lower limit if that can help and cannot harm: under it, the registers of a block
+    must still cover what its warpgroups request.
 
     The second build's failure keeps the first one's message, so that nothing is lost.
     """
     first = build(launcher)
     cap = lower_cap(first.failure)
-    if first.failure is None or cap is None or not _BOUNDS.search(launcher) or not _holds(plan, found, cap, threads):
+    if (
+        first.failure is None
+        or cap is None
+        or not _BOUNDS.search(launcher)
+        or pool_excess(found.held(threads, cap), cap)
+    ):
         return first, None
     retry = Retry(cap, first.failure.message)
     second = build(_BOUNDS.sub(f"__maxnreg__({cap})", launcher))
@@ -64,16 +68,3 @@ def build_with_retry(
         details = tuple(dict.fromkeys((*first.failure.details, *second.failure.details)))
         second = replace(second, failure=replace(second.failure, message=message, details=details))
     return replace(second, seconds=first.seconds + second.seconds), retry
-
-
-def _holds(plan: WarpSchedule | None, found: ReadBack, cap: int, threads: int) -> bool:
-    """Whether the registers that a block has at launch under the lower limit still cover what its roles request.
-
-    A ``setmaxnreg`` above them waits for registers that nobody releases: the kernel would hang.
-    """
-    if not found.register_requests:
-        return True
-    if plan is None:
-        return False
-    held = budgets(plan.roles, -(-threads // WARPGROUP_THREADS) * WARPGROUP)
-    return sum(budget or cap for budget in held) <= cap * len(held)

@@ -75,7 +75,7 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
         return finish(outcome, launch=_launch(lowered, found, 0), not_honoured=gaps, **parts)
     tools, folder = toolchain, Path(payload["output"])
     built, retry = build_with_retry(
-        lowered.launcher, lambda text: build(text, arch, tools, folder), plan, found, lowered.block_threads
+        lowered.launcher, lambda text: build(text, arch, tools, folder), found, lowered.block_threads
     )
     if retry is not None:
         parts |= {"register_cap": retry.registers, "first_failure": retry.because}

@@ -7,7 +7,7 @@ moment (:mod:`warpwright.solver.device.liveness`) and, at that moment, registers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP, DeviceLimits
+from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP, WARPGROUP_THREADS, DeviceLimits
 from warpwright.solver.device.liveness import RegisterPeak, peak_registers
 from warpwright.solver.device.wgmma import instruction_registers
 from warpwright.solver.domain.kernel import Memory, Op, OpKind
@@ -20,6 +20,7 @@ __all__ = [
     "entry_registers",
     "instruction_floor",
     "need",
+    "pool_excess",
     "works_with_threads",
 ]
 
@@ -61,6 +62,19 @@ def entry_registers(limits: DeviceLimits, roles: Iterable[Role], num_warps: int,
     """R0: registers per thread at launch of a block with these roles."""
     largest = max((role.registers_per_thread for role in roles), default=0)
     return limits.launch_registers(WARP_THREADS * max(num_warps, 1), min_blocks, largest)
+
+
+def pool_excess(held: Sequence[int], entry: int) -> str:
+    """By how much the registers that warpgroups ask for exceed what their block got at launch, in words; empty if they fit.
+
+    ``held`` are registers per thread of each warpgroup after reallocation, ``entry`` those of a thread at launch. A
+    request beyond the pool waits in ``setmaxnreg.inc`` for registers that nobody releases (PTX ISA, ``setmaxnreg``; rule book
+    1.3); neither TileLang nor ptxas refuses it.
+    """
+    if sum(held) <= len(held) * entry:
+        return ""
+    asked, pool = WARPGROUP_THREADS * sum(held), WARPGROUP_THREADS * len(held) * entry
+    return f"budgets {'/'.join(map(str, held))} need {asked:,} registers, the launch gave {pool:,}"
 
 
 def works_with_threads(source: SourceOrder, op: Op) -> bool:

@@ -10,7 +10,7 @@ MWS:553-613, ``codegen_cuda.cc:594``,
 """
 
 from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
-from warpwright.solver.device.registers import budgets
+from warpwright.solver.device.registers import budgets, pool_excess
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal, linear
@@ -119,11 +119,9 @@ def check(reading: Reading) -> tuple[Violation, ...]:
             values = ", ".join(f"{r.name} {r.registers_per_thread}" for r in inside)
             say("one-budget-a-warpgroup", f"warpgroup {first // WARPGROUP} would have {values}", inside[0].name)
     if asking and device.setmaxnreg:
-        held, entry = budgets(reading.schedule.roles, reading.schedule.num_warps), entry_of(reading)
-        if sum(held) > len(held) * entry:
-            asked, pool = WARPGROUP_THREADS * sum(held), WARPGROUP_THREADS * len(held) * entry
-            message = f"budgets {'/'.join(map(str, held))} need {asked:,} registers, the launch gave {pool:,}"
-            say("pool-exceeded", message)
+        held = budgets(reading.schedule.roles, reading.schedule.num_warps)
+        if excess := pool_excess(held, entry_of(reading)):
+            say("pool-exceeded", excess)
     return tuple(found)
 
 

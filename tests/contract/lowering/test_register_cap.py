@@ -11,15 +11,18 @@ from warpwright.lowering.compile.register_cap import Retry, build_with_retry, lo
 from warpwright.lowering.compile.toolchain import CudaToolchain
 from warpwright.lowering.outcome import StepOutcome
 from warpwright.lowering.testing import toolchain as stand_in
-from warpwright.solver.domain import Outcome, Role, WarpSchedule
+from warpwright.solver.domain import Outcome
 
 PLAIN = 'extern "C" __global__ void __launch_bounds__(256, 1) k(float* a) {}\n'
-ASKING = PLAIN.replace("{}", "{ tl::warpgroup_reg_alloc<240>(); tl::warpgroup_reg_dealloc<24>(); }")
 
 
-def plan(consumer: int, load: int) -> WarpSchedule:
-    roles = (Role("consumer", 0, 4, consumer), Role("load", 4, 8, load))
-    return WarpSchedule(num_warps=8, roles=roles, pipelines=(), scopes=())
+def asking(consumer: int, load: int) -> str:
+    """A kernel whose two warpgroups request these registers."""
+    requests = (
+        f"if (((int)threadIdx.x) < 128) {{ tl::warpgroup_reg_alloc<{consumer}>(); }}",
+        f"else {{ tl::warpgroup_reg_dealloc<{load}>(); }}",
+    )
+    return PLAIN.replace("{}", f"{{ {' '.join(requests)} }}")
 
 
 class Compiler:
@@ -53,7 +56,7 @@ def test_the_next_lower_limit_is_a_multiple_of_what_a_warp_is_given() -> None:
 
 def test_a_lower_limit_cures_and_both_builds_are_kept(compiler: Callable[..., Compiler]) -> None:
     nvcc = compiler("__maxnreg__(248)")
-    built, retry = build_with_retry(PLAIN, nvcc, None, read_back(PLAIN), 256)
+    built, retry = build_with_retry(PLAIN, nvcc, read_back(PLAIN), 256)
     assert built.failure is None
     assert built.binary is not None
     assert retry is not None
@@ -63,7 +66,7 @@ def test_a_lower_limit_cures_and_both_builds_are_kept(compiler: Callable[..., Co
 
 def test_one_retry_and_no_more(compiler: Callable[..., Compiler]) -> None:
     nvcc = compiler("__maxnreg__(240)")
-    built, retry = build_with_retry(PLAIN, nvcc, None, read_back(PLAIN), 256)
+    built, retry = build_with_retry(PLAIN, nvcc, read_back(PLAIN), 256)
     assert len(nvcc.sources) == 2
     assert built.failure is not None
     assert built.failure.kind is Outcome.COMPILE_FAILED
@@ -73,15 +76,15 @@ def test_one_retry_and_no_more(compiler: Callable[..., Compiler]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schedule", "tries"),
-    [(plan(240, 24), 2), (plan(240, 248), 2), (plan(248, 256), 1), (None, 1)],
-    ids=["fits", "just fits", "hangs", "unknown"],
+    ("source", "tries"),
+    [(asking(240, 24), 2), (asking(240, 256), 2), (asking(248, 256), 1)],
+    ids=["fits", "just fits", "hangs"],
 )
 def test_roles_that_would_wait_for_registers_for_ever_are_not_built(
-    compiler: Callable[..., Compiler], schedule: WarpSchedule | None, tries: int
+    compiler: Callable[..., Compiler], source: str, tries: int
 ) -> None:
     nvcc = compiler("__maxnreg__(248)")
-    built, _ = build_with_retry(ASKING, nvcc, schedule, read_back(ASKING), 256)
+    built, _ = build_with_retry(source, nvcc, read_back(source), 256)
     assert len(nvcc.sources) == tries
     assert (built.failure is None) == (tries == 2)
 
@@ -89,11 +92,11 @@ def test_roles_that_would_wait_for_registers_for_ever_are_not_built(
 @pytest.mark.parametrize("log", ["C7602", "host_error", "static_shared"])
 def test_other_failures_are_not_tried_again(compiler: Callable[..., Compiler], log: str) -> None:
     nvcc = compiler("__maxnreg__", log=log)
-    _, retry = build_with_retry(PLAIN, nvcc, None, read_back(PLAIN), 256)
+    _, retry = build_with_retry(PLAIN, nvcc, read_back(PLAIN), 256)
     assert (len(nvcc.sources), retry) == (1, None)
 
 
 def test_a_build_that_succeeds_is_built_once(compiler: Callable[..., Compiler]) -> None:
     nvcc = compiler(log="clean")
-    built, retry = build_with_retry(PLAIN, nvcc, None, read_back(PLAIN), 256)
+    built, retry = build_with_retry(PLAIN, nvcc, read_back(PLAIN), 256)
     assert (len(nvcc.sources), built.failure, retry) == (1, None, None)

@@ -7,6 +7,7 @@ import pytest
 from warpwright.lowering.compile import PtxasMessage, PtxasReport
 from warpwright.lowering.compile.honour import differences
 from warpwright.lowering.compile.readback import read_back
+from warpwright.lowering.compile.thread_ranges import Range
 from warpwright.solver.domain import Pipeline, Role, WarpSchedule
 
 PLAN = WarpSchedule(
@@ -37,7 +38,8 @@ def test_the_source_is_read_back() -> None:
     found = read_back(SOURCE)
     assert (found.threads, found.min_blocks) == (384, 1)
     assert found.depths == found.empty_depths == {"a_b": 3}
-    assert found.register_requests == (("alloc", 240), ("dealloc", 24), ("dealloc", 24))
+    asked = [(each.direction, each.registers, each.threads) for each in found.register_requests]
+    assert asked == [("alloc", 240, Range(0, 256)), ("dealloc", 24, Range(256, 288)), ("dealloc", 24, Range(288, 384))]
     assert found.branch_threads == (256, 288)
 
 
