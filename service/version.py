@@ -2,4 +2,4 @@
 
 __all__ = ["API_VERSION"]
 
-API_VERSION = "0.3.0"
+API_VERSION = "0.3.1"

@@ -12,7 +12,7 @@ from warpwright.tuning.roofline_floor import floor_ns
 from warpwright.tuning.run import TuningRun
 from warpwright.tuning.size_checks import SizeChecks
 from warpwright.tuning.toolchain import Contestant, KernelRead, Measurement, StepFailed
-from warpwright.tuning.verify_baselines import refused_by_our_rules
+from warpwright.tuning.verdicts import refused_by_our_rules
 
 __all__ = ["confirm", "in_order", "measure_built", "with_measurement"]
 

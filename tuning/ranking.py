@@ -13,6 +13,7 @@ from math import inf, isclose
 from warpwright.lowering.measure.protocol import GPU_1, PROTOCOLS
 from warpwright.lowering.measure.statistics import Verdict, verdict, verdict_alone
 from warpwright.solver.domain import BASELINES, Candidate, CandidateKind, Outcome, dumps
+from warpwright.tuning.verdicts import refused_by_our_rules
 
 __all__ = ["Ranking", "best_of", "fixed_order", "note_of", "ranked", "ranking_of"]
 
@@ -44,9 +45,10 @@ class Ranking:
 def ranking_of(records: Sequence[Candidate]) -> Ranking:
     """The ranking of a job's candidates.
 
-    Once something was measured, an unmeasured candidate never wins, whatever its forecast.
+    Once something was measured, an unmeasured candidate never wins, whatever its forecast. What a rule refuses is not among
+    them, however fast it was.
     """
-    usable = fixed_order([r for r in records if not r.not_honoured])
+    usable = fixed_order([r for r in records if not r.not_honoured and not refused_by_our_rules(r)])
     timed = [r for r in usable if r.outcome is Outcome.MEASURED and r.measured_ns is not None]
     untimed = [_by_forecast([r for r in usable if r.outcome is outcome]) for outcome in _UNTIMED]
     groups = [group for group in (_by_time(timed), *untimed) if group.order]

@@ -1,18 +1,14 @@
 """The verifier's verdict on the compiler's own choice: if it refuses a kernel that runs, a rule is too strict."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 from warpwright.solver.device.limits import WARP_THREADS
-from warpwright.solver.domain import Candidate, CandidateKind, HardwareProfile, TargetFamily, WarpwrightError
+from warpwright.solver.domain import Candidate, CandidateKind, HardwareProfile, TargetFamily, Violation, WarpwrightError
 from warpwright.solver.forecast import chosen_schedule
 from warpwright.tuning.toolchain import KernelRead, Toolchain
+from warpwright.tuning.verdicts import VERDICT
 
-__all__ = ["VERDICT", "judged", "refused_by_our_rules"]
-
-VERDICT = "verifier"
-"""Key in a baseline's report. ``threads`` are those of the schedule that we hold for the compiler's; where the binary has
-others, we judged another schedule than the one that ran."""
+__all__ = ["judged"]
 
 
 def judged(record: Candidate, kernel: KernelRead | None, profile: HardwareProfile, toolchain: Toolchain) -> Candidate:
@@ -33,12 +29,13 @@ def judged(record: Candidate, kernel: KernelRead | None, profile: HardwareProfil
         return record
     verdict: dict[str, object] = {
         "threads": WARP_THREADS * chosen[0].num_warps,
-        "violations": [asdict(each) for each in violations],
+        "violations": [asdict(each) for each in violations if not _read_back(each, record)],
     }
     return replace(record, report={**record.report, VERDICT: verdict})
 
 
-def refused_by_our_rules(record: Candidate) -> bool:
-    """Whether the verifier found a compiler's own choice illegal: it may hang a device."""
-    verdict = record.report.get(VERDICT)
-    return isinstance(verdict, Mapping) and bool(verdict.get("violations"))
+def _read_back(violation: Violation, record: Candidate) -> bool:
+    """Whether the rule was held to the build's own numbers already (``warpwright.lowering.compile.register_pool``): what
+    its code requests counts, not what we think that the compiler chooses.
+    """
+    return violation.rule == "pool-exceeded" and "warpgroup_registers" in record.report

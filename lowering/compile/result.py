@@ -97,6 +97,8 @@ class CompiledKernel:
     ptxas: PtxasReport | None = None
     sass: SassReport | None = None
     """The content of the machine code, None if no disassembler was available."""
+    warpgroup_registers: tuple[int, ...] = ()
+    """Registers per thread of each warpgroup after reallocation, as the code requests them; empty if it requests none."""
     arguments: tuple[Argument, ...] = ()
     not_honoured: tuple[NotHonoured, ...] = ()
     toolchain: dict[str, str] = field(default_factory=dict)

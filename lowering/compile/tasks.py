@@ -12,6 +12,7 @@ from warpwright.lowering.compile.lower import Lowered, arguments, lower, read_ir
 from warpwright.lowering.compile.options import BuildOption, build_options, compiler_flags
 from warpwright.lowering.compile.readback import ReadBack, read_back
 from warpwright.lowering.compile.register_cap import CAPPED, build_with_retry
+from warpwright.lowering.compile.register_pool import held_registers, over_pool
 from warpwright.lowering.compile.result import CompiledKernel, Launch, NotHonoured, to_document
 from warpwright.lowering.compile.sass import SassReport, disassemble, find_cuobjdump
 from warpwright.lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda, versions
@@ -69,10 +70,18 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
         "fences_added": lowered.fences_added,
     }
     plan = load(WarpSchedule, payload["schedule"]) if payload.get("schedule") else None
+    profile = load(HardwareProfile, payload["profile"]) if payload.get("profile") else None
+    launch = _launch(lowered, found, 0)
+    if profile is not None and (over := over_resource(launch, 0, profile)) is not None:
+        # The device compiler may need minutes for what no device can hold.
+        return finish(over, launch=launch, **parts)
     if toolchain is None:
         gaps = honour.differences(plan, found, None) if plan else ()
-        outcome = _verdict(StepOutcome(Outcome.COMPILED, missing, ("source_only", *lowered.details)), gaps)
-        return finish(outcome, launch=_launch(lowered, found, 0), not_honoured=gaps, **parts)
+        outcome = StepOutcome(Outcome.COMPILED, missing, ("source_only", *lowered.details))
+        if profile is not None:
+            parts["warpgroup_registers"] = held_registers(found, launch, None, profile)[0]
+            outcome = over_pool(found, launch, None, None, profile) or outcome
+        return finish(_verdict(outcome, gaps), launch=launch, not_honoured=gaps, **parts)
     tools, folder = toolchain, Path(payload["output"])
     built, retry = build_with_retry(
         lowered.launcher, lambda text: build(text, arch, tools, folder), found, lowered.block_threads
@@ -84,7 +93,7 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
     cuobjdump = find_cuobjdump(toolchain.nvcc)
     sass = disassemble(built.binary, cuobjdump) if built.binary is not None and cuobjdump is not None else None
     seconds["disassemble"] = time.monotonic() - begun
-    return finish(**_judge(lowered, found, built, sass, plan, payload, capped=retry is not None), **parts)
+    return finish(**_judge(lowered, found, built, sass, plan, profile, capped=retry is not None), **parts)
 
 
 def _judge(
@@ -93,7 +102,7 @@ def _judge(
     built: BuildResult,
     sass: SassReport | None,
     plan: WarpSchedule | None,
-    payload: dict[str, Any],
+    profile: HardwareProfile | None,
     *,
     capped: bool,
 ) -> dict[str, Any]:
@@ -105,11 +114,15 @@ def _judge(
     assert built.binary is not None
     assert report is not None
     gaps = honour.differences(plan, found, report, sass) if plan else ()
-    profile = load(HardwareProfile, payload["profile"]) if payload.get("profile") else None
     words = (*ptxas.details(report), *((CAPPED,) if capped else ()), *lowered.details)
     outcome = StepOutcome(Outcome.COMPILED, details=words)
-    if profile is not None and (over := over_resource(launch, report.registers, profile)) is not None:
-        outcome = over
+    if profile is not None:
+        parts["warpgroup_registers"] = held_registers(found, launch, report, profile)[0]
+        outcome = (
+            over_resource(launch, report.registers, profile)
+            or over_pool(found, launch, report, sass, profile)
+            or outcome
+        )
     return {
         "outcome": _verdict(outcome, gaps),
         "binary": str(built.binary),

@@ -21,7 +21,7 @@ __all__ = ["LOWERING", "CudaToolchain", "ToolchainMissing", "find_cuda", "tilela
 
 OVERRIDE = "WARPWRIGHT_NVCC"
 
-LOWERING = "5"
+LOWERING = "6"
 """Version of our own lowering around TileLang: it changes when the same schedule gives another binary than before."""
 
 

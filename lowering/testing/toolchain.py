@@ -21,6 +21,9 @@ ASSEMBLER_LOGS: Mapping[str, str] = {
     "ptxas info    : Function properties for k\n"
     "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
     "ptxas info    : Used 168 registers, used 4 barriers, 1024 bytes smem\n",
+    "two_blocks": "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n"
+    "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+    "ptxas info    : Used 80 registers, used 1 barriers, 1024 bytes smem\n",
     "C7507": "ptxas info    : (C7507) Potential Performance Loss: 'setmaxnreg' ignored to maintain minimum register"
     " requirements.\n"
     "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n"

@@ -28,6 +28,7 @@ from warpwright.tuning.partial_reasons import UNMEASURED
 from warpwright.tuning.ranking import note_of, ranking_of
 from warpwright.tuning.roofline_floor import floor_in
 from warpwright.tuning.toolchain import Identity
+from warpwright.tuning.verdicts import refusal_of
 
 __all__ = ["tell"]
 
@@ -42,7 +43,8 @@ def tell(context: Context, job_id: str, document: dict[str, Any]) -> None:
     Raises:
         BundleError: the document is damaged.
         StateConflict: ``job-not-ended``, while the job may still change its candidates.
-        InvalidRequest: ``results-of-another-job``, ``results-of-another-binary``, ``results-unproven``.
+        InvalidRequest: ``results-of-another-job``, ``results-of-another-binary``, ``results-of-a-refused-candidate``,
+            ``results-unproven``.
     """
     results = read_results(json.dumps(document))
     context.database.write(lambda session: _write(session, find(session, job_id), results))
@@ -57,7 +59,7 @@ def _write(session: WriteSession, job: Job, results: BundleResults) -> None:
         raise NotFound(f"profile {job.profile_digest} was deleted", code="profile-unknown")
     rows = {row.key: row for row in candidate_rows.all_of(session, job.id)}
     builds = {key: _known_build(row, domain_profile(profile)) for key, row in rows.items()}
-    _check(results.report, builds)
+    _check(results.report, builds, {key: refusal_of(candidate_of(row)) for key, row in rows.items()})
     for candidate, outcome in outcomes_of(results.report, builds).items():
         row = rows[candidate]
         apply(row, with_measurement(candidate_of(row), outcome))
@@ -86,13 +88,16 @@ def _known_build(row: CandidateRow, profile: HardwareProfile) -> KnownBuild:
     return KnownBuild(str(row.report.get("binary_digest", "")), profile, floor_in(row.report))
 
 
-def _check(report: MeasureReport, builds: Mapping[str, KnownBuild]) -> None:
-    """Refuses a document of which anything is of another job or another binary, or lacks a proof."""
+def _check(report: MeasureReport, builds: Mapping[str, KnownBuild], refusals: Mapping[str, str]) -> None:
+    """Refuses a document of which anything is of another job or another binary, lacks a proof, or was never to be run."""
     for measured in report.results:
         place, build = f"/results/{measured.candidate}", builds.get(measured.candidate)
         if build is None:
             message = f"the job has no candidate {measured.candidate!r}"
             raise InvalidRequest(message, code="results-of-another-job", place=place)
+        if refusal := refusals.get(measured.candidate):
+            message = f"{measured.candidate} must not be run: {refusal}"
+            raise InvalidRequest(message, code="results-of-a-refused-candidate", place=place)
         if measured.binary_digest and measured.binary_digest != build.binary_digest:
             message = (
                 f"{measured.candidate} was measured as {measured.binary_digest}, but built as {build.binary_digest}"

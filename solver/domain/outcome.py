@@ -24,7 +24,7 @@ class Outcome(StrEnum):
     SOLVED = "solved"
     """Verified, but not built: no compiler for the target was available, or only a schedule was requested."""
     REFUSED = "refused"
-    """The independent verifier refused it; it was never lowered."""
+    """A rule refused it: a schedule before it was lowered, or a build whose code breaks the rule. It was never run."""
     NOT_HONOURED = "not_honoured"
     WRONG_RESULT = "wrong_result"
     REFERENCE_FAILED = "reference_failed"

@@ -87,7 +87,7 @@ def stand_in_ir(
     schedules: int = 4,
     seconds: float = 0.0,
     salt: str = "",
-    faults: Mapping[int, str] | None = None,
+    faults: Mapping[int | str, str] | None = None,
     refuse: str = "",
     infeasible: bool = False,
     better: float = 1.0,
@@ -98,7 +98,7 @@ def stand_in_ir(
 ) -> str:
     """IR of the stand-in.
 
-    ``seconds`` is the length of each step, ``faults`` gives outcomes by proposal number (``hang`` never returns),
+    ``seconds`` is the length of each step, ``faults`` gives outcomes by proposal number or kind (``hang`` never returns),
     ``refuse`` is ``foreign-code``, ``threads-2d`` or ``not-applicable``, ``better`` scales
     invented times, ``salt`` makes another kernel of the same behaviour. ``wrong`` names proposals whose results are wrong.
     ``on_device`` scripts what kernels do on the simulated device (``lowering.testing.device``), by proposal number or kind.
@@ -262,7 +262,7 @@ class StandInToolchain:
         number = _warps(schedule) - 4 if schedule is not None else -1
         if self.runner is not None:
             self._in_a_child(recipe["seconds"], patience)
-        fault = recipe["faults"].get(str(number), "")
+        fault = recipe["faults"].get(str(number), "") or recipe["faults"].get(kind.value, "")
         _work(3600.0 if fault == "hang" else recipe["seconds"], patience)
         self.compiled.append(f"{kind.value}:{number}")
         if fault == "not_honoured":

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from warpwright.service.db import ReadSession
 from warpwright.service.db.models import CandidateRow, Job
 from warpwright.solver.domain import BASELINES, CandidateKind, Outcome
-from warpwright.tuning.verify_baselines import VERDICT
+from warpwright.tuning.verdicts import VERDICT
 
 __all__ = ["Case", "Contradiction", "Judged", "false_feasible", "false_infeasible"]
 

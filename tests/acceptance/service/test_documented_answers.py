@@ -21,7 +21,7 @@ from warpwright.solver.domain import Certificate, Pins, Schedule, load
 from warpwright.tuning.measure.devices import Devices
 from warpwright.tuning.task_runners.local import LocalRunner
 from warpwright.tuning.testing.on_runner import SIMULATED, StandInOnRunner
-from warpwright.tuning.verify_baselines import VERDICT
+from warpwright.tuning.verdicts import VERDICT
 
 SCHEMAS = document()["components"]["schemas"]
 LOADED = {"WarpSchedule": Schedule, "BufferSchedule": Schedule, "Certificate": Certificate, "Pins": Pins}

@@ -38,10 +38,12 @@ from tilelang import tvm
 S = T.WSSync
 
 
-def gemm(scheduled, M=512, N=512, K=512, BM=128, BN=128, BK=64):
+def gemm(scheduled, M=512, N=512, K=512, BM=128, BN=128, BK=64, threads=128, blocks=1):
     @T.prim_func
     def small_gemm(A: T.Tensor((M, K), T.bfloat16), B: T.Tensor((N, K), T.bfloat16), C: T.Tensor((M, N), T.bfloat16)):
-        with T.Kernel(N // BN, M // BM, threads=128) as (bx, by):
+        with T.Kernel(N // BN, M // BM, threads=threads) as (bx, by):
+            if blocks > 1:
+                T.annotate_min_blocks_per_sm(blocks)
             As = T.alloc_shared((BM, BK), T.bfloat16)
             Bs = T.alloc_shared((BN, BK), T.bfloat16)
             Cs = T.alloc_shared((BM, BN), T.bfloat16)
@@ -67,6 +69,8 @@ def gemm(scheduled, M=512, N=512, K=512, BM=128, BN=128, BK=64):
 
 open(sys.argv[1], "w").write(tvm.ir.save_json(gemm("")))
 open(sys.argv[2], "w").write(tvm.ir.save_json(gemm("yes")))
+open(sys.argv[3], "w").write(tvm.ir.save_json(gemm("", threads=256, blocks=2)))
+open(sys.argv[4], "w").write(tvm.ir.save_json(gemm("", BM=256, BN=256, BK=128, threads=256)))
 """
 
 
@@ -91,13 +95,13 @@ def plan(depth: int = 3) -> WarpSchedule:
 
 
 @pytest.fixture(scope="module")
-def irs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """IR of the plain and of the scheduled kernel, written by a process of its own."""
+def irs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """IR of the kernel, plain and scheduled, for two blocks an SM, and too large; written by a process of its own."""
     folder = tmp_path_factory.mktemp("ir")
     (folder / "kernel.py").write_text(KERNEL)
-    files = folder / "plain.json", folder / "scheduled.json"
+    files = [folder / f"{name}.json" for name in ("plain", "scheduled", "two_blocks", "large")]
     subprocess.run([sys.executable, str(folder / "kernel.py"), *map(str, files)], check=True, capture_output=True)
-    return files[0].read_text(), files[1].read_text()
+    return tuple(file.read_text() for file in files)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +118,7 @@ def compiled(pool: ChildPool, output: Path, ir: str, **keys: Any) -> CompiledKer
 
 
 def test_source_alone_shows_the_launch_and_honours_the_plan(
-    pool: ChildPool, irs: tuple[str, str], tmp_path: Path
+    pool: ChildPool, irs: tuple[str, ...], tmp_path: Path
 ) -> None:
     kernel = compiled(pool, tmp_path, irs[1], variant="scheduled", schedule=dump(plan()), source_only=True)
     assert kernel.outcome.kind is Outcome.COMPILED
@@ -128,7 +132,7 @@ def test_source_alone_shows_the_launch_and_honours_the_plan(
 
 
 def test_a_plan_that_the_code_does_not_show_is_not_honoured(
-    pool: ChildPool, irs: tuple[str, str], tmp_path: Path
+    pool: ChildPool, irs: tuple[str, ...], tmp_path: Path
 ) -> None:
     kernel = compiled(pool, tmp_path, irs[1], variant="scheduled", schedule=dump(plan(depth=4)), source_only=True)
     assert kernel.outcome.kind is Outcome.NOT_HONOURED
@@ -139,14 +143,14 @@ def test_a_plan_that_the_code_does_not_show_is_not_honoured(
 
 
 def test_a_schedule_on_a_chip_without_tma_is_seen_to_be_ignored(
-    pool: ChildPool, irs: tuple[str, str], tmp_path: Path
+    pool: ChildPool, irs: tuple[str, ...], tmp_path: Path
 ) -> None:
     keys: dict[str, Any] = {"arch": "sm_80", "variant": "scheduled", "schedule": dump(plan()), "source_only": True}
     kernel = compiled(pool, tmp_path, irs[1], **keys)
     assert kernel.outcome.kind is Outcome.NOT_HONOURED
 
 
-def test_the_variants_are_different_code(pool: ChildPool, irs: tuple[str, str], tmp_path: Path) -> None:
+def test_the_variants_are_different_code(pool: ChildPool, irs: tuple[str, ...], tmp_path: Path) -> None:
     variants = ("default", "role_based", "unspecialized")
     kernels = [compiled(pool, tmp_path, irs[0], variant=variant, source_only=True) for variant in variants]
     assert len({kernel.source_digest for kernel in kernels}) == 3
@@ -155,7 +159,7 @@ def test_the_variants_are_different_code(pool: ChildPool, irs: tuple[str, str], 
 
 
 def test_registers_that_cannot_be_allocated_are_limited_once_and_it_is_recorded(
-    pool: ChildPool, irs: tuple[str, str], tmp_path: Path
+    pool: ChildPool, irs: tuple[str, ...], tmp_path: Path
 ) -> None:
     nvcc = stand_in.write(tmp_path / "bin", log="C7600", cured_by="__maxnreg__(248)")
     kernel = compiled(pool, tmp_path / "out", irs[0], variant="unspecialized", nvcc=str(nvcc))
@@ -164,6 +168,44 @@ def test_registers_that_cannot_be_allocated_are_limited_once_and_it_is_recorded(
     assert kernel.register_cap == 248
     assert "register count of '255'" in kernel.first_failure
     assert "__launch_bounds__(128, 1)" in kernel.source
+
+
+@pytest.mark.parametrize("source_only", [True, False])
+def test_a_choice_of_the_compiler_that_asks_for_more_registers_than_there_are_is_refused(
+    pool: ChildPool, irs: tuple[str, ...], tmp_path: Path, source_only: bool
+) -> None:
+    """TileLang asks for 240 registers for each consumer whatever the launch gives: at two blocks an SM that hangs."""
+    nvcc = stand_in.write(tmp_path / "bin", log="two_blocks")
+    keys: dict[str, Any] = {"profile": dump(load_profile("h200")), "nvcc": str(nvcc), "source_only": source_only}
+    kernels = {
+        variant: compiled(pool, tmp_path, irs[2], variant=variant, **keys)
+        for variant in ("default", "role_based", "unspecialized")
+    }
+    greedy = kernels.pop("default")
+    assert (greedy.outcome.kind, greedy.outcome.details[0]) == (Outcome.REFUSED, "pool_exceeded")
+    assert "budgets 24/240/240 need 64,512 registers, the launch gave 30,720" in greedy.outcome.message
+    assert [kernel.outcome.kind for kernel in kernels.values()] == [Outcome.COMPILED] * 2
+    assert [kernel.warpgroup_registers for kernel in kernels.values()] == [(104, 104, 24), ()]
+
+
+def test_requests_that_the_assembler_drops_hold_up_nobody(
+    pool: ChildPool, irs: tuple[str, ...], tmp_path: Path
+) -> None:
+    nvcc = stand_in.write(tmp_path / "bin", log="C7507")
+    kernel = compiled(pool, tmp_path, irs[2], profile=dump(load_profile("h200")), nvcc=str(nvcc))
+    assert (kernel.outcome.kind, kernel.outcome.details[0]) == (Outcome.COMPILED, "register_request_ignored")
+
+
+@pytest.mark.parametrize("variant", ["default", "unspecialized"])
+def test_what_no_block_can_hold_is_not_given_to_the_device_compiler(
+    pool: ChildPool, irs: tuple[str, ...], tmp_path: Path, variant: str
+) -> None:
+    nvcc = stand_in.write(tmp_path / "bin", "segfault")
+    kernel = compiled(pool, tmp_path, irs[3], variant=variant, profile=dump(load_profile("h200")), nvcc=str(nvcc))
+    assert (kernel.outcome.kind, kernel.outcome.resource) == (Outcome.OVER_RESOURCE, "shared bytes per block")
+    assert kernel.outcome.needed is not None
+    assert kernel.outcome.needed > 232_448
+    assert "nvcc" not in kernel.seconds
 
 
 def test_text_that_is_no_ir_is_refused(pool: ChildPool, tmp_path: Path) -> None:
@@ -175,7 +217,7 @@ def test_text_that_is_no_ir_is_refused(pool: ChildPool, tmp_path: Path) -> None:
 
 @pytest.mark.skipif("not find_or_none()", reason="no nvcc on this machine")
 def test_nvcc_makes_a_driver_only_object_and_the_plan_is_read_back(
-    pool: ChildPool, irs: tuple[str, str], tmp_path: Path
+    pool: ChildPool, irs: tuple[str, ...], tmp_path: Path
 ) -> None:
     keys: dict[str, Any] = {"variant": "scheduled", "schedule": dump(plan()), "profile": dump(load_profile("h200"))}
     kernel = compiled(pool, tmp_path, irs[1], **keys)

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic import command
@@ -16,7 +17,7 @@ from sqlalchemy import inspect, select, text
 from sqlalchemy.exc import OperationalError
 
 import warpwright.service.db.models  # noqa: F401 - registers every table
-from warpwright.service.db import Database, migrate
+from warpwright.service.db import Database, WriteSession, migrate
 from warpwright.service.db.base import Base, now
 from warpwright.service.db.migrate import (
     DatabaseDamaged,
@@ -28,7 +29,7 @@ from warpwright.service.db.migrate import (
     require_head,
     upgrade,
 )
-from warpwright.service.db.models import Job, Profile
+from warpwright.service.db.models import CandidateRow, Job, Profile, StoredResult
 from warpwright.service.testing.postgresql import TemporaryPostgresql
 
 FIRST = "0001"
@@ -120,6 +121,52 @@ def test_the_first_revision_with_rows_upgrades_and_keeps_them(empty: Database) -
         job = session.scalars(select(Job)).one()
         assert (job.name, job.state) == ("old", "building")
         assert session.scalars(select(Profile.name)).one() == "h200"
+
+
+def test_stored_results_that_the_verifier_refused_are_removed(empty: Database) -> None:
+    """Crowned by a version to which the verdict was only a remark."""
+    upgrade(empty, "0005")
+    violation = {"family": "register_pool", "rule": "pool-exceeded", "message": "too many", "place": ""}
+    verdicts: dict[str, tuple[str, dict[str, Any]]] = {
+        "refused": (
+            "default",
+            {"verifier": {"threads": 384, "violations": [violation]}, "launch": {"block_threads": 384}},
+        ),
+        "accepted": ("default", {"verifier": {"threads": 384, "violations": []}}),
+        "of others": (
+            "role_based",
+            {"verifier": {"threads": 384, "violations": [violation]}, "launch": {"block_threads": 256}},
+        ),
+        "unjudged": ("unspecialized", {}),
+        "ours": ("scheduled", {}),
+    }
+    words = dict.fromkeys(("ir", "ir_hash", "toolchain", "constraint_set", "protocol", "verification", "pins"), "w")
+    words |= {"profile": "sha256:p", "job_id": "job_1"}
+    columns = {column.name for column in StoredResult.__table__.columns}
+
+    def fill(session: WriteSession) -> None:
+        session.add(Profile(**PROFILE))
+        session.flush()
+        numbers = {"name": "j", "state": "done", "work_digest": "w", "profile_digest": "sha256:p", "request": {}}
+        session.add(Job(id="job_1", done=1, note="", partial=False, stopped_by="", **numbers))
+        session.flush()
+        for number, (key, (kind, report)) in enumerate(verdicts.items(), 1):
+            row = {name: value for name, value in words.items() if name != "ir"}
+            empty = {"structure": {}, "measurement": {}, "not_honoured": [], "seconds": {}, "report": report}
+            session.add(
+                CandidateRow(
+                    key=key, number=number, attempt=1, variant=0, kind=kind, outcome="compiled", **row, **empty
+                )
+            )
+            row = {name: value for name, value in words.items() if name in columns}
+            session.add(
+                StoredResult(key=key, candidate=key, name="j", measured=False, answer="{}", pins_document={}, **row)
+            )
+
+    empty.write(fill)
+    upgrade(empty)
+    kept = set(empty.read(lambda session: session.scalars(select(StoredResult.key)).all()))
+    assert kept == set(verdicts) - {"refused"}
 
 
 def test_every_revision_goes_back_with_rows_in_it_and_up_again(empty: Database) -> None:

@@ -267,7 +267,8 @@ def test_the_compilers_own_choice_carries_the_verdict_of_our_verifier() -> None:
     assert verdicts[CandidateKind.DEFAULT] == expected
     assert verdicts[CandidateKind.ROLE_BASED] is not None
     assert verdicts[CandidateKind.UNSPECIALIZED] is None, "no roles, nothing to judge"
-    assert all(c.outcome is Outcome.MEASURED for c in result.candidates), "a verdict changes nothing else"
+    assert all(c.outcome is Outcome.MEASURED for c in result.candidates), "a rule that is too strict shows itself"
+    assert [c.kind for c in result.candidates if c.id == result.best] == [CandidateKind.UNSPECIALIZED], "never crowned"
 
 
 def test_a_choice_that_was_not_built_is_not_judged() -> None:
