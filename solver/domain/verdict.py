@@ -3,10 +3,12 @@
 Unknown is never infeasible: only :class:`Infeasible` says that no schedule exists, and it names the conflicting families.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 from warpwright.solver.domain.bound import Bound
+from warpwright.solver.domain.embedded import Embedded
+from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.proof_scope import ProofScope
 from warpwright.solver.domain.schedule import BufferSchedule, WarpSchedule
 
@@ -41,7 +43,8 @@ class Certificate:
     """Evidence stored beside a schedule. Times are in cycles of the profile's clock, work in the engine's own units.
 
     ``verified`` is the verdict of :mod:`warpwright.solver.warp.verify` on exactly this schedule; ``digest`` fields identify
-    what was solved.
+    what was solved. Which fields follow from schedule, kernel and profile, and which only say what a search did, is judged by
+    the check of each kind (:mod:`warpwright.solver.domain.certificate_check`).
     """
 
     initiation_interval_cycles: int | None
@@ -67,6 +70,8 @@ class Certificate:
     """What ``lower_bound`` holds for; None in certificates that were made before it was recorded."""
     sentence: str = ""
     """What is proven, in the words of :func:`warpwright.solver.domain.proof_sentence.proof_sentence`."""
+    pins: Annotated[Pins, Embedded()] = field(default_factory=Pins)
+    """What was fixed before the search, the kernel's own pins included: with kernel and profile it gives the problem again."""
 
 
 @dataclass(frozen=True, slots=True)

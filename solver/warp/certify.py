@@ -1,13 +1,13 @@
 """The certificate of a schedule: its interval and bound, what binds it, and what the search spent."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from warpwright.solver.device.cycles import unit_cycles
 from warpwright.solver.device.limits import WARPGROUP_THREADS
 from warpwright.solver.device.shared_memory import block_bytes
 from warpwright.solver.domain.kernel import Unit
 from warpwright.solver.domain.proof_sentence import proof_sentence
-from warpwright.solver.domain.schedule import WarpSchedule
+from warpwright.solver.domain.schedule import Sync, WarpSchedule
 from warpwright.solver.domain.verdict import Bound, Certificate
 from warpwright.solver.engines import Budget, EngineResult, EngineStatus
 from warpwright.solver.warp.bounds import unit_bounds
@@ -16,36 +16,55 @@ from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.proof_scope import scope_of
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.timing import loop_times
-from warpwright.solver.warp.verify import bounds_of, expected
+from warpwright.solver.warp.verify import bounds_of
 
-__all__ = ["certificate_of"]
+__all__ = ["SearchAccount", "account_of", "certificate_of", "certificate_with", "searched"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAccount:
+    """What a search says about itself; ``proven`` that nothing in its reach is shorter than the schedule."""
+
+    engine: str
+    version: str
+    seed: int
+    work: int
+    work_limit: int
+    proven: bool
 
 
 def certificate_of(
     problem: WarpProblem, schedule: WarpSchedule, result: EngineResult, name: str, version: str, budget: Budget
 ) -> Certificate:
     """The certificate of a schedule that a search found: its numbers, its bound, and what was spent on it."""
+    proven = result.status is EngineStatus.OPTIMAL
+    account = SearchAccount(name, version, budget.seed, result.work, budget.work_limit, proven)
+    return certificate_with(problem, schedule, account)
+
+
+def certificate_with(problem: WarpProblem, schedule: WarpSchedule, account: SearchAccount) -> Certificate:
+    """The only certificate that is true of a legal schedule if the search's account of itself is."""
     reading = Reading(problem, schedule)
-    claims = expected(problem, schedule)
     times = loop_times(reading)
     interval = times[0].interval if times else None
     known = bounds_of(problem, schedule) or (Bound(0, "time:no loop"),)
     lower = known[0]
     anywhere = max(unit_bounds(problem, times[0].scope), key=lambda bound: bound.cycles) if times else None
-    if interval is not None and lower.cycles < interval and result.status is EngineStatus.OPTIMAL:
-        lower = Bound(interval, f"search:{name} proved that no schedule of this scope is shorter")
+    if interval is not None and lower.cycles < interval and account.proven:
+        lower = Bound(interval, searched(account.engine))
+    entries = [instruction for body in reading.bodies.values() for instruction in body]
     made = Certificate(
         initiation_interval_cycles=interval,
         lower_bound=lower,
         gap_cycles=0 if interval is None else interval - lower.cycles,
         schedule_length_cycles=times[0].length if times else 0,
-        on_chip_bytes=int(str(claims["on_chip_bytes"])),
-        synchronisations=int(str(claims["synchronisations"])),
-        engine=name,
-        engine_version=version,
-        seed=budget.seed,
-        work=result.work,
-        work_limit=budget.work_limit,
+        on_chip_bytes=block_bytes(problem.graph, schedule),
+        synchronisations=sum(isinstance(entry, Sync) for entry in entries),
+        engine=account.engine,
+        engine_version=account.version,
+        seed=account.seed,
+        work=account.work,
+        work_limit=account.work_limit,
         constraint_set=problem.constraint_set,
         problem_digest=problem.digest,
         profile_digest=problem.profile_digest,
@@ -53,8 +72,21 @@ def certificate_of(
         binding=binding(reading),
         bounds=known,
         scope=scope_of(reading, lower, anywhere),
+        pins=problem.pins,
     )
     return replace(made, sentence=proof_sentence(made))
+
+
+def account_of(certificate: Certificate) -> SearchAccount:
+    """What a certificate says that its search did."""
+    proven = certificate.lower_bound.reason == searched(certificate.engine)
+    version, seed = certificate.engine_version, certificate.seed
+    return SearchAccount(certificate.engine, version, seed, certificate.work, certificate.work_limit, proven)
+
+
+def searched(engine: str) -> str:
+    """The reason of a bound that an engine's search is said to have proven."""
+    return f"search:{engine} proved that no schedule of this scope is shorter"
 
 
 def binding(reading: Reading) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from warpwright.solver.engines import Budget, EngineResult, EngineStatus
 from warpwright.solver.engines import engine as engine_named
 from warpwright.solver.engines.latest_value import Latest
 from warpwright.solver.warp.bounds import lower_bounds
-from warpwright.solver.warp.certify import certificate_of
+from warpwright.solver.warp.certify import account_of, certificate_of, certificate_with
 from warpwright.solver.warp.conflicts import conflicts
 from warpwright.solver.warp.decode import decode
 from warpwright.solver.warp.encoding import WarpEncoding, declare
@@ -40,10 +40,13 @@ log = logging.getLogger("warpwright.solver.warp.solve")
 Progress = Callable[[Feasible], None]
 
 
-def build_model(problem: WarpProblem) -> WarpEncoding:
-    """The complete model of a problem: variables, every family under its label, objectives."""
-    bounds = {scope: found[0].cycles for scope, found in lower_bounds(problem).items()}
-    enc = declare(problem, bounds)
+def build_model(problem: WarpProblem, *, bounded: bool = True) -> WarpEncoding:
+    """The complete model of a problem: variables, every family under its label, objectives.
+
+    ``bounded`` False leaves out what arithmetic knows about the intervals: a search over such a model proves it again.
+    """
+    known = lower_bounds(problem) if bounded else {}
+    enc = declare(problem, {scope: found[0].cycles for scope, found in known.items()})
     for family in FAMILIES:
         if family.NAME not in problem.relaxed:
             with enc.model.family(family.NAME):
@@ -91,7 +94,9 @@ Solved = TypeVar("Solved", bound=Verdict)
 def _certified_for(problem: WarpProblem, verdict: Solved) -> Solved:
     """The verdict of a more pinned problem as a verdict on this one."""
     if isinstance(verdict, ProvenOptimal | Feasible):
-        return replace(verdict, certificate=replace(verdict.certificate, problem_digest=problem.digest))
+        assert isinstance(verdict.schedule, WarpSchedule)
+        account = account_of(verdict.certificate)
+        return replace(verdict, certificate=certificate_with(problem, verdict.schedule, account))
     return verdict
 
 
@@ -112,7 +117,9 @@ def _better_of(problem: WarpProblem, first: Verdict, second: Verdict) -> Verdict
     """The better schedule of two placements; proven only if both are decided. The first one if they are equal."""
     best, other = (second, first) if _worth(problem, second) < _worth(problem, first) else (first, second)
     if isinstance(best, ProvenOptimal) and not isinstance(other, ProvenOptimal | Infeasible):
-        return Feasible(best.schedule, best.certificate)
+        assert isinstance(best.schedule, WarpSchedule)
+        account = replace(account_of(best.certificate), proven=False)
+        return Feasible(best.schedule, certificate_with(problem, best.schedule, account))
     if isinstance(best, Infeasible) and isinstance(other, Unknown):
         return other
     return best

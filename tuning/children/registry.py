@@ -25,6 +25,7 @@ TASKS: Mapping[str, str] = MappingProxyType(
         "solve.buffer": "warpwright.tuning.ascend.tasks:solve_buffer",
         "propose.warp": "warpwright.tuning.solver_tasks:propose_warp",
         "explain.warp": "warpwright.tuning.solver_tasks:explain_warp",
+        "recheck.certificate": "warpwright.tuning.solver_tasks:recheck_certificate",
         "solve.warp": "warpwright.tuning.solver_tasks:solve_warp",
         "measure.session": "warpwright.tuning.measure.worker_session:measure_session",
         "stand_in.step": "warpwright.tuning.testing.tasks:step",

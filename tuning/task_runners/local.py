@@ -20,7 +20,7 @@ __all__ = ["SOLVER_TASKS", "LocalRunner", "files_in", "keep"]
 COMPILE_MEMORY_BYTES = 3 << 30
 """The most that one TileLang child with its compiler was seen to use; decides how many fit at the same time."""
 
-SOLVER_TASKS = ("propose.", "solve.", "explain.")
+SOLVER_TASKS = ("propose.", "solve.", "explain.", "recheck.")
 
 
 class LocalRunner:

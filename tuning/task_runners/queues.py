@@ -15,7 +15,7 @@ SESSION = "measure.session"
 """The task of a whole measuring session; its payload's ``profile`` names the device that it needs."""
 
 _MEASURE = re.compile(r"measure\.[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_SOLVE = ("propose.", "solve.", "explain.")
+_SOLVE = ("propose.", "solve.", "explain.", "recheck.")
 _STAND_IN = {
     "stand_in.propose": "solve",
     "stand_in.solve": "solve",

@@ -39,6 +39,8 @@ class ExitCode(IntEnum):
     """The lock file is missing, damaged, or differs from what is being built."""
     MISSING = 13
     """A package that this needs is not installed; the message has the extra that brings it. Also ``doctor``'s verdict."""
+    FALSE_CERTIFICATE = 14
+    """The schedule is legal, but its certificate says something that is not so; every refused field was printed."""
     INTERRUPTED = 130
     """Interrupted before there was any result."""
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from warpwright.kernel_file import KernelFile, parse_setting, read_kernel_file
 from warpwright.lowering.compile.options import build_options
-from warpwright.solver.domain import HardwareProfile, Infeasible, Pins, Schedule, Unknown, Verdict, documents
+from warpwright.solver.domain import Candidate, HardwareProfile, Infeasible, Pins, Schedule, Unknown, Verdict, documents
 from warpwright.solver.domain.errors import DocumentError, PinError
 from warpwright.tuning.children import ChildPool
+from warpwright.verification import Stated
 
 __all__ = [
     "build_options_of",
@@ -21,7 +22,7 @@ __all__ = [
     "profile_of",
     "read_document",
     "read_text",
-    "schedule_of",
+    "stated_of",
     "writable_file",
     "writable_folder",
 ]
@@ -111,14 +112,26 @@ def read_document(path: Path, document_type: Any) -> Any:
     try:
         return documents.loads(document_type, read_text(path))
     except DocumentError as error:
-        raise DocumentError(f"{path.name}: {error.message}", code=error.code, place=error.place or str(path)) from error
+        raise _of_file(path, error) from error
 
 
-def schedule_of(path: Path) -> Schedule:
-    """A schedule document, or the schedule of a verdict as ``solve --json`` prints it.
+def _loaded(path: Path, document_type: Any, data: Any) -> Any:
+    try:
+        return documents.load(document_type, data)
+    except DocumentError as error:
+        raise _of_file(path, error) from error
+
+
+def _of_file(path: Path, error: DocumentError) -> DocumentError:
+    return DocumentError(f"{path.name}: {error.message}", code=error.code, place=error.place or str(path))
+
+
+def stated_of(path: Path) -> Stated:
+    """A schedule and what its file says about it: a schedule document, a verdict as ``solve --json`` prints it, or a candidate
+    as ``tune --out`` writes it.
 
     Raises:
-        DocumentError: the file is neither, or is a verdict without a schedule.
+        DocumentError: the file is none of them, or has no schedule.
     """
     try:
         data = json.loads(read_text(path))
@@ -128,9 +141,16 @@ def schedule_of(path: Path) -> Schedule:
         verdict: Verdict = read_document(path, Verdict)
         if isinstance(verdict, Infeasible | Unknown):
             raise DocumentError(f"{path.name} is a verdict without a schedule: {verdict.status}", place=str(path))
-        return verdict.schedule
-    schedule: Schedule = read_document(path, Schedule)
-    return schedule
+        return Stated(verdict.schedule, verdict.certificate, verdict.status)
+    if isinstance(data, dict) and data.get("schema") == documents.schema_of(Candidate):
+        # Its products are files beside it.
+        candidate: Candidate = _loaded(
+            path, Candidate, {name: part for name, part in data.items() if name != "products"}
+        )
+        if candidate.schedule is None:
+            raise DocumentError(f"{path.name} is a candidate without a schedule: {candidate.kind}", place=str(path))
+        return Stated(candidate.schedule, candidate.certificate, candidate.status)
+    return Stated(read_document(path, Schedule))
 
 
 def read_text(path: Path) -> str:

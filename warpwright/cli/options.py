@@ -141,13 +141,20 @@ class SolveOptions:
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    """Check a schedule against every rule, without a solver."""
+    """Check a schedule against every rule, and what its file says about it, without a solver."""
 
-    schedule: Annotated[Path, typer.Argument(metavar="SCHEDULE.json", help="Schedule document.")]
+    schedule: Annotated[
+        Path,
+        typer.Argument(metavar="SCHEDULE.json", help="A schedule, a verdict of solve --json, or a candidate.json."),
+    ]
     kernel: Annotated[Path, typer.Option("--kernel", help="The kernel file that it belongs to.")]
     profile: ProfileName
     function: Function = None
     settings: Settings = field(default_factory=list)
+    recheck: Annotated[
+        bool,
+        typer.Option("--recheck", help="Let a second engine look for something better than the certificate's bound."),
+    ] = False
     json: Json = False
 
 

@@ -1,49 +1,82 @@
-"""``warpwright verify``: checks a schedule against every rule, without a solver."""
+"""``warpwright verify``: checks a schedule against every rule, and what its file says about it, without a solver.
+
+With ``--recheck`` a second engine looks for something better than the certificate says is possible.
+"""
 
 import json
 import sys
 
+from rich.console import Console
 from rich.text import Text
 
 from warpwright.cli.exit_codes import ExitCode
-from warpwright.cli.inputs import kernel_of, profile_of, schedule_of
+from warpwright.cli.inputs import kernel_of, profile_of, stated_of
 from warpwright.cli.options import VerifyOptions
 from warpwright.cli.render import console
 from warpwright.extras import needs
 from warpwright.graphs import read_graph
-from warpwright.legality import violations_of
+from warpwright.solver.domain import Violation
+from warpwright.solver.domain.certificate_check import CertificateCheck, FieldFinding
 from warpwright.tuning.children import ChildPool
+from warpwright.verification import Verification, rechecked, verification_of
 
 __all__ = ["run_verify"]
 
 
 def run_verify(options: VerifyOptions) -> ExitCode:
-    """Prints the violations, or that there are none.
+    """Prints the broken rules and refused fields, or that there are none, and what is known about the proof.
 
     Raises:
-        ExtraMissing: TileLang, which reads the kernel, is not installed.
+        ExtraMissing: TileLang, which reads the kernel, is not installed, or for ``--recheck`` no solver.
     """
-    needs("reading a kernel", "kernels")
+    needs("reading a kernel", "kernels", *(["solve"] if options.recheck else []))
     profile = profile_of(options.profile)
-    schedule = schedule_of(options.schedule)
+    stated = stated_of(options.schedule)
     with ChildPool(1) as pool:
         kernel = kernel_of(options.kernel, options.function, options.settings, pool=pool)
         graph = read_graph(kernel.variants[0].ir, profile, pool=pool)
-    violations = violations_of(graph, profile, schedule)
+        found = verification_of(graph, profile, stated)
+        if options.recheck:
+            found = rechecked(graph, profile, stated, found, pool=pool)
     if options.json:
-        body = [
-            {"family": each.family, "rule": each.rule, "message": each.message, "place": each.place}
-            for each in violations
-        ]
-        sys.stdout.write(
-            json.dumps({"schema": "warpwright.verification/1", "legal": not violations, "violations": body}) + "\n"
-        )
+        sys.stdout.write(json.dumps(found.document()) + "\n")
     else:
-        out = console()
-        for each in violations:
-            out.print(
-                Text(f"{each.family}/{each.rule}: {each.message}" + (f" (at {each.place})" if each.place else ""))
-            )
-        words = "illegal: " + str(len(violations)) + " rules broken" if violations else "legal"
-        out.print(Text(f"{options.schedule.name} for {kernel.name} on {profile.name}: {words}", style="bold"))
-    return ExitCode.ILLEGAL if violations else ExitCode.OK
+        _print(f"{options.schedule.name} for {kernel.name} on {profile.name}", found, console())
+    return _exit_code(found)
+
+
+def _exit_code(found: Verification) -> ExitCode:
+    if found.violations:
+        return ExitCode.ILLEGAL
+    if found.refused:
+        return ExitCode.FALSE_CERTIFICATE
+    undecided = found.certificate is not None and found.certificate.undecided
+    return ExitCode.UNKNOWN if undecided else ExitCode.OK
+
+
+def _print(what: str, found: Verification, out: Console) -> None:
+    for each in (*found.violations, *found.refused):
+        out.print(Text(_line(each)))
+    if found.violations:
+        words = f"illegal: {len(found.violations)} rules broken"
+    elif found.certificate is None:
+        words = "legal; the file has no certificate"
+    elif found.refused:
+        words = f"legal, but its certificate is false: {len(found.refused)} fields refused"
+    else:
+        words = "legal, and its certificate holds"
+    out.print(Text(f"{what}: {words}", style="bold"))
+    if found.certificate is not None:
+        _print_certificate(found.certificate, out)
+
+
+def _print_certificate(check: CertificateCheck, out: Console) -> None:
+    for proof in check.proofs:
+        out.print(Text("  " + (f"{proof.place}: " if proof.place else "") + proof.sentence))
+    unchecked = [each for each in check.fields if each.finding is FieldFinding.UNCHECKED]
+    if unchecked:
+        out.print(Text("  not checked: " + ", ".join(f"{each.field} {each.stated}" for each in unchecked)))
+
+
+def _line(each: Violation) -> str:
+    return f"{each.family}/{each.rule}: {each.message}" + (f" (at {each.place})" if each.place else "")

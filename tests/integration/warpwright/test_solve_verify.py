@@ -30,8 +30,19 @@ def test_what_is_solved_verifies_and_what_is_changed_does_not(
     verdict = json.loads(out)
     assert verdict["status"] == "proven_optimal"
     assert verdict["certificate"]["verified"] is True
-    verdict["schedule"]["pipelines"][0]["depth"] = 64
     path = tmp_path / "verdict.json"
+    path.write_text(out)
+    code, out = run(capsys, "verify", str(path), "--kernel", GEMM, "-p", "h200", "--recheck", "--json")
+    found = json.loads(out)
+    assert (code, found["legal"], found["certificate"]["holds"]) == (ExitCode.OK, True, True)
+    assert [proof["finding"] for proof in found["certificate"]["proofs"]] == ["rechecked"]
+    verdict["certificate"]["lower_bound"]["reason"] = "search:cpsat says so"
+    path.write_text(json.dumps(verdict))
+    code, out = run(capsys, "verify", str(path), "--kernel", GEMM, "-p", "h200")
+    assert code == ExitCode.FALSE_CERTIFICATE
+    assert "certificate/lower-bound" in out
+    assert "legal, but its certificate is false: 1 fields refused" in out
+    verdict["schedule"]["pipelines"][0]["depth"] = 64
     path.write_text(json.dumps(verdict))
     code, out = run(capsys, "verify", str(path), "--kernel", GEMM, "-p", "h200", "--json")
     assert code == ExitCode.ILLEGAL

@@ -9,15 +9,16 @@ from warpwright.solver.device.limits import read_limits
 from warpwright.solver.device.shared_memory import BARRIERS, alignment_of, holders, shared_buffers
 from warpwright.solver.forecast import simulate
 from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.certify import SearchAccount, certificate_with
 from warpwright.solver.warp.families import family
 from warpwright.solver.warp.problem import CONSUMER, close_problem
 from warpwright.solver.warp.registers import role_need
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.verify import expected
 
 STEP = 8
 """Budgets are multiples of it."""
 LEAST_SCHEDULES = 180
+NO_SEARCH = SearchAccount("cpsat", "none", 0, 0, 0, proven=False)
 MISSES = {
     "example_attention_0-own": -32,
     "example_attention_2-own": -16,
@@ -60,8 +61,9 @@ def test_rules_certificate_and_forecast_agree_on_bytes_and_registers() -> None:
         reading = Reading(problem, one.schedule)
         played = simulate(one.graph, profile, one.schedule)
         assert played.footprint is not None
+        stated = certificate_with(problem, one.schedule, NO_SEARCH)
         (memory,) = family("shared_memory").explain(problem, reading)
-        assert memory.used == played.footprint.shared_bytes == expected(problem, one.schedule)["on_chip_bytes"], one
+        assert memory.used == played.footprint.shared_bytes == stated.on_chip_bytes, one
         needs = {fact.resource: fact for fact in family("register_need").explain(problem, reading)}
         for role, registers in played.registers.items():
             fact = needs[f"{role} registers"]

@@ -22,10 +22,11 @@ from warpwright.solver.domain.schedule import (
 )
 from warpwright.solver.domain.verdict import Infeasible, ProvenOptimal
 from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.certificate_check import check_certificate
 from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import CONSTRAINT_SET, WarpProblem, close_problem
 from warpwright.solver.warp.solve import solve
-from warpwright.solver.warp.verify import check_certificate, violations
+from warpwright.solver.warp.verify import violations
 
 H200 = load_profile("h200")
 ROOT = "tl.ws_scope_root"
@@ -298,7 +299,7 @@ def test_the_search_gives_each_value_of_an_iteration_a_span_of_its_own(engine: s
     assert shown(verdict.schedule, "k", "load") == "< copy_first > < copy_second >"
     assert shown(verdict.schedule, "k", "consumer") == "< mma_first > < mma_second >"
     assert verdict.certificate.gap_cycles == 0
-    assert check_certificate(problem, verdict.schedule, verdict.certificate) == ()
+    assert check_certificate(problem, verdict.schedule, verdict.certificate).refused == ()
 
 
 def test_more_versions_than_iterations_hold_the_values_of_one_iteration() -> None:

@@ -13,6 +13,7 @@ from warpwright.tuning.task_runners.queues import QUEUES, UnknownCapability, che
         ("propose.buffer", "solve"),
         ("solve.warp", "solve"),
         ("explain.warp", "solve"),
+        ("recheck.certificate", "solve"),
         ("compile.cuda", "compile.cuda"),
         ("compile.ascend", "compile.ascend"),
         ("frontend.read", "frontend"),

@@ -1,0 +1,66 @@
+"""A second engine on a warp certificate's bound: is there a schedule below it, among those that the bound speaks of?
+
+The model leaves out everything that arithmetic knows about the intervals, so an arithmetic bound is proven again, too.
+"""
+
+from warpwright.solver.device.limits import WARPGROUP
+from warpwright.solver.domain.certificate_check import ProofCheck, proof_rechecked, proof_refuted, proof_undecided
+from warpwright.solver.domain.pins import Pins
+from warpwright.solver.domain.schedule import WarpSchedule
+from warpwright.solver.engines import Budget, EngineStatus
+from warpwright.solver.engines import engine as engine_named
+from warpwright.solver.warp.certificate_check import AMONG
+from warpwright.solver.warp.decode import decode
+from warpwright.solver.warp.layout.role_placement import leaves_the_store_open
+from warpwright.solver.warp.problem import CONSUMER, WarpProblem
+from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.solve import build_model
+from warpwright.solver.warp.timing import loop_times, loops_by_weight
+from warpwright.solver.warp.verify import violations
+
+__all__ = ["problems_of_the_bound", "recheck"]
+
+
+def recheck(problem: WarpProblem, schedule: WarpSchedule, bound: int, *, engine: str, budget: Budget) -> ProofCheck:
+    """Looks for a schedule with an interval below a bound.
+
+    Args:
+        problem: The certificate's problem (:func:`warpwright.solver.warp.certificate_check.certified_problem`).
+        schedule: The certificate's schedule; it has a loop.
+        bound: Cycles below which no interval is said to be possible.
+        engine: The second engine, another one than the certificate's.
+        budget: Budget of each search.
+    """
+    for each in problems_of_the_bound(problem, schedule):
+        found = _below(each, bound, engine, budget)
+        if found is not None:
+            return found
+    return proof_rechecked(engine, "interval", bound, AMONG)
+
+
+def problems_of_the_bound(problem: WarpProblem, schedule: WarpSchedule) -> tuple[WarpProblem, ...]:
+    """The problems whose schedules a bound speaks of, together: the schedule's width, stores in either role if that is open."""
+    widths = [role.warps // WARPGROUP for role in schedule.roles if role.name == CONSUMER]
+    fixed = problem.with_pins(Pins(consumer_warpgroups=widths[0])) if widths else problem
+    return (fixed, fixed.with_pins(Pins(store_role=True))) if leaves_the_store_open(fixed) else (fixed,)
+
+
+def _below(problem: WarpProblem, bound: int, engine: str, budget: Budget) -> ProofCheck | None:
+    """The finding about one problem; None if it has nothing below the bound."""
+    enc = build_model(problem, bounded=False)
+    loop = loops_by_weight(problem)[0]
+    with enc.model.family("below the bound"):
+        enc.model.at_most(enc.interval[loop], bound - 1)
+    enc.model.objectives = []
+    result = engine_named(engine).solve(enc.model, budget)
+    if result.status is EngineStatus.INFEASIBLE:
+        return None
+    if result.values is None:
+        return proof_undecided(engine, "interval", bound, result.reason)
+    found = decode(enc, result.values)
+    if broken := violations(problem, found):
+        return proof_undecided(engine, "interval", bound, f"its answer broke {broken[0].family}/{broken[0].rule}")
+    shorter = loop_times(Reading(problem, found))[0].interval
+    if shorter >= bound:
+        return proof_undecided(engine, "interval", bound, f"its answer has {shorter:,} cycles")
+    return proof_refuted(engine, "interval", bound, shorter)

@@ -1,0 +1,62 @@
+"""Forged copies of a certificate: each field in turn, by its type, so that a field that is added later is forged, too."""
+
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass, replace
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+__all__ = ["forgeries"]
+
+
+def forgeries(document: Any) -> Iterator[tuple[str, Any]]:
+    """Every field's name with a copy of the dataclass in which only that field has another value."""
+    hints = get_type_hints(type(document))
+    for field in fields(document):
+        for value in _others(hints[field.name], getattr(document, field.name)):
+            yield field.name, replace(document, **{field.name: value})
+
+
+def _others(kind: Any, value: Any) -> Iterator[Any]:
+    """Other values of a type; TypeError for a type that nobody has forged yet."""
+    if get_origin(kind) in (UnionType, Union):
+        options = [each for each in get_args(kind) if each is not NoneType]
+        if value is None:
+            yield _sample(options[0])
+            return
+        if NoneType in get_args(kind):
+            yield None
+        kind = next((each for each in options if isinstance(value, get_origin(each) or each)), options[0])
+    if kind is bool:
+        yield not value
+    elif kind is int:
+        yield from (value + 1, value - 1, value * 2 + 1, 0 if value else -1)
+    elif kind is str:
+        yield from ("another text", "search:z3 proved anything", "sha256:" + "0" * 64)
+    elif get_origin(kind) is tuple:
+        member = get_args(kind)[0]
+        yield (*value, _sample(member))
+        if value:
+            yield value[1:]
+            yield (*value[:-1], next(_others(member, value[-1])))
+    elif is_dataclass(kind):
+        for _, copy in forgeries(value):
+            yield copy
+    else:
+        raise TypeError(f"cannot forge {kind}")
+
+
+def _sample(kind: Any) -> Any:
+    """Some value of a type."""
+    if get_origin(kind) in (UnionType, Union):
+        kind = next(each for each in get_args(kind) if each is not NoneType)
+    if kind in (bool, int):
+        return kind(1)
+    if kind is str:
+        return "something"
+    if get_origin(kind) is tuple:
+        return (_sample(get_args(kind)[0]),)
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        needed = [each.name for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING]
+        return kind(**{name: _sample(hints[name]) for name in needed})
+    raise TypeError(f"cannot make a {kind}")

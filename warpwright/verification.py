@@ -1,0 +1,125 @@
+"""A schedule with what is said about it, from a file of any origin: is it legal, and is what is said so?"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from warpwright.graphs import reply_error
+from warpwright.legality import violations_of
+from warpwright.solver.ascend.certificate_check import check_certificate as check_buffers
+from warpwright.solver.domain import (
+    BufferSchedule,
+    Certificate,
+    HardwareProfile,
+    KernelGraph,
+    Schedule,
+    Violation,
+    documents,
+)
+from warpwright.solver.domain.certificate_check import CertificateCheck, ProofCheck, ProofFinding, check_status
+from warpwright.solver.warp.certificate_check import certified_problem, check_certificate
+from warpwright.tuning.children import ChildPool, Limits, Returned
+from warpwright.tuning.solver_attempts import OTHER_ENGINE
+
+__all__ = ["Stated", "Verification", "rechecked", "verification_of"]
+
+WORK_LIMIT = 2_000_000
+WALL_SECONDS = 120.0
+GRACE_SECONDS = 30.0
+"""Time for the engine to start and to end after its own limit."""
+NO_BOUND = (ProofFinding.NOTHING,)
+_PROOFS = TypeAdapter(tuple[ProofCheck, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A schedule and what is said about it; ``status`` is a verdict's, empty for one without."""
+
+    schedule: Schedule
+    certificate: Certificate | None = None
+    status: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The rules that the schedule breaks, and the check of its certificate (None for an illegal schedule, or without one)."""
+
+    violations: tuple[Violation, ...]
+    certificate: CertificateCheck | None = None
+
+    @property
+    def refused(self) -> tuple[Violation, ...]:
+        """What is wrong with the certificate."""
+        return self.certificate.refused if self.certificate is not None else ()
+
+    def document(self) -> dict[str, Any]:
+        """The verification as JSON values."""
+        check = self.certificate
+        return {
+            "schema": "warpwright.verification/1",
+            "legal": not self.violations,
+            "violations": [_row(each) for each in self.violations],
+            "certificate": None
+            if check is None
+            else {
+                "holds": check.holds,
+                "refused": [_row(each) for each in check.refused],
+                "fields": [
+                    {"field": each.field, "finding": each.finding.value, "stated": each.stated, "message": each.message}
+                    for each in check.fields
+                ],
+                "proofs": _PROOFS.dump_python(check.proofs, mode="json"),
+            },
+        }
+
+
+def verification_of(graph: KernelGraph, profile: HardwareProfile, stated: Stated) -> Verification:
+    """Judges a schedule and its certificate without any engine.
+
+    Raises:
+        NotApplicable: the kernel, the device and the schedule do not belong together.
+    """
+    broken = violations_of(graph, profile, stated.schedule)
+    if broken or stated.certificate is None:
+        return Verification(broken)
+    if isinstance(stated.schedule, BufferSchedule):
+        check = check_buffers(graph, profile, stated.schedule, stated.certificate)
+    else:
+        problem, fault = certified_problem(graph, profile, stated.schedule, stated.certificate)
+        check = check_certificate(problem, stated.schedule, stated.certificate, fault)
+    if stated.status:
+        check = replace(check, fields=(*check.fields, check_status(stated.status, check.proofs)))
+    return Verification((), check)
+
+
+def rechecked(
+    graph: KernelGraph, profile: HardwareProfile, stated: Stated, found: Verification, *, pool: ChildPool
+) -> Verification:
+    """The verification after a second engine looked for something below every bound; unchanged if anything was refused.
+
+    Raises:
+        NotApplicable: there is no second engine for this kind. WarpwrightError: its process failed.
+    """
+    check, certificate = found.certificate, stated.certificate
+    if check is None or certificate is None or check.refused or all(p.finding in NO_BOUND for p in check.proofs):
+        return found
+    payload = {
+        "graph": documents.dump(graph),
+        "profile": documents.dump(profile),
+        "schedule": documents.dump(stated.schedule),
+        "certificate": documents.dump(certificate),
+        "engine": OTHER_ENGINE[certificate.engine],
+        "seed": 0,
+        "work_limit": WORK_LIMIT,
+        "wall_seconds": WALL_SECONDS,
+    }
+    limits = Limits(wall_seconds=2 * WALL_SECONDS + GRACE_SECONDS, cpu_seconds=2 * WALL_SECONDS + GRACE_SECONDS)
+    reply = pool.run("recheck.certificate", payload, limits)
+    if not isinstance(reply, Returned):
+        raise reply_error(reply, "the recheck")
+    return replace(found, certificate=replace(check, proofs=_PROOFS.validate_python(reply.value["proofs"])))
+
+
+def _row(each: Violation) -> dict[str, str]:
+    return {"family": each.family, "rule": each.rule, "message": each.message, "place": each.place}
