@@ -1,6 +1,6 @@
 """A schedule with what is said about it, from a file of any origin: is it legal, and is what is said so?"""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -17,7 +17,7 @@ from warpwright.solver.domain import (
     Violation,
     documents,
 )
-from warpwright.solver.domain.certificate_check import CertificateCheck, ProofCheck, ProofFinding, check_status
+from warpwright.solver.domain.certificate_check import CertificateCheck, ProofCheck, ProofFinding, Refusal, check_status
 from warpwright.solver.warp.certificate_check import certified_problem, check_certificate
 from warpwright.tuning.children import ChildPool, Limits, Returned
 from warpwright.tuning.solver_attempts import OTHER_ENGINE
@@ -49,7 +49,7 @@ class Verification:
     certificate: CertificateCheck | None = None
 
     @property
-    def refused(self) -> tuple[Violation, ...]:
+    def refused(self) -> tuple[Refusal, ...]:
         """What is wrong with the certificate."""
         return self.certificate.refused if self.certificate is not None else ()
 
@@ -59,12 +59,12 @@ class Verification:
         return {
             "schema": "warpwright.verification/1",
             "legal": not self.violations,
-            "violations": [_row(each) for each in self.violations],
+            "violations": [asdict(each) for each in self.violations],
             "certificate": None
             if check is None
             else {
                 "holds": check.holds,
-                "refused": [_row(each) for each in check.refused],
+                "refused": [asdict(each) for each in check.refused],
                 "fields": [
                     {"field": each.field, "finding": each.finding.value, "stated": each.stated, "message": each.message}
                     for each in check.fields
@@ -119,7 +119,3 @@ def rechecked(
     if not isinstance(reply, Returned):
         raise reply_error(reply, "the recheck")
     return replace(found, certificate=replace(check, proofs=_PROOFS.validate_python(reply.value["proofs"])))
-
-
-def _row(each: Violation) -> dict[str, str]:
-    return {"family": each.family, "rule": each.rule, "message": each.message, "place": each.place}

@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from warpwright.solver.domain.certificate_check import CertificateCheck, Claim, Follows, check_fields
+from warpwright.solver.domain.certificate_check import CertificateCheck, Claimed, Follows, check_fields
 from warpwright.solver.domain.kernel import KernelGraph
 from warpwright.solver.domain.profile import HardwareProfile
 from warpwright.solver.domain.schedule import BufferSchedule
@@ -22,7 +22,7 @@ def check_certificate(
         schedule: A legal schedule of the kernel (:func:`warpwright.solver.ascend.verify.verify_buffers`).
         certificate: What is said about it.
     """
-    judged: dict[str, Follows | Claim] = {field.name: Claim() for field in fields(certificate)}
+    judged: dict[str, Follows | Claimed] = {field.name: Claimed() for field in fields(certificate)}
     judged["profile_digest"] = Follows(profile.digest, "this profile is")
     judged["verified"] = Follows(True, "the verifier says")
     return CertificateCheck(check_fields(certificate, judged), ())

@@ -10,20 +10,19 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from warpwright.solver.domain.verdict import Violation
-
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 __all__ = [
-    "CERTIFICATE",
+    "REFUTED",
     "CertificateCheck",
-    "Claim",
+    "Claimed",
     "FieldCheck",
     "FieldFinding",
     "Follows",
     "ProofCheck",
     "ProofFinding",
+    "Refusal",
     "check_fields",
     "check_status",
     "proof_by_bound",
@@ -35,7 +34,9 @@ __all__ = [
 ]
 
 CERTIFICATE = "certificate"
-"""The family of refused fields: a violation ``certificate/lower-bound`` is about the field ``lower_bound``."""
+"""What the codes of refusals begin with: ``certificate/lower-bound`` is about the field ``lower_bound``."""
+REFUTED = "certificate/refuted"
+"""The code of a bound below which a second engine found a legal schedule."""
 PROVEN = "proven_optimal"
 SHOWN = 160
 """Characters of a value that a message shows."""
@@ -61,7 +62,7 @@ class Follows:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Claimed:
     """A field that cannot be computed again; ``fault`` says why its value is not possible at all (empty if it may be so)."""
 
     fault: str = ""
@@ -112,6 +113,15 @@ class ProofCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Something that a certificate says and that is not so: stable code (``certificate/lower-bound``), reason, place."""
+
+    code: str
+    message: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class CertificateCheck:
     """Every field of a certificate, and every bound that it claims."""
 
@@ -119,15 +129,15 @@ class CertificateCheck:
     proofs: tuple[ProofCheck, ...]
 
     @property
-    def refused(self) -> tuple[Violation, ...]:
-        """Refused fields and refuted bounds as violations of the family ``certificate``."""
+    def refused(self) -> tuple[Refusal, ...]:
+        """Refused fields, then refuted bounds."""
         wrong = [
-            Violation(CERTIFICATE, check.field.replace("_", "-"), check.message, check.field)
+            Refusal(check.code, check.message, check.field)
             for check in self.fields
             if check.finding is FieldFinding.REFUSED
         ]
         wrong += [
-            Violation(CERTIFICATE, "refuted", proof.sentence, proof.place)
+            Refusal(REFUTED, proof.sentence, proof.place)
             for proof in self.proofs
             if proof.finding is ProofFinding.REFUTED
         ]
@@ -162,7 +172,7 @@ def check_status(status: str, proofs: tuple[ProofCheck, ...]) -> FieldCheck:
     return FieldCheck("status", FieldFinding.UNCHECKED, status)
 
 
-def check_fields(certificate: "DataclassInstance", judged: Mapping[str, Follows | Claim]) -> tuple[FieldCheck, ...]:
+def check_fields(certificate: "DataclassInstance", judged: Mapping[str, Follows | Claimed]) -> tuple[FieldCheck, ...]:
     """Compares every field of a certificate, in the order of its class.
 
     Args:
@@ -180,9 +190,9 @@ def check_fields(certificate: "DataclassInstance", judged: Mapping[str, Follows 
     return tuple(_field(name, getattr(certificate, name), judged[name]) for name in names)
 
 
-def _field(name: str, stated: object, judged: Follows | Claim) -> FieldCheck:
+def _field(name: str, stated: object, judged: Follows | Claimed) -> FieldCheck:
     shown = _shown(stated)
-    if isinstance(judged, Claim):
+    if isinstance(judged, Claimed):
         if judged.fault:
             return FieldCheck(name, FieldFinding.REFUSED, shown, f"{name} is {shown}: {judged.fault}")
         return FieldCheck(name, FieldFinding.UNCHECKED, shown)

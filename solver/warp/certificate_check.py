@@ -8,7 +8,7 @@ from dataclasses import fields
 
 from warpwright.solver.domain.certificate_check import (
     CertificateCheck,
-    Claim,
+    Claimed,
     Follows,
     ProofCheck,
     ProofFinding,
@@ -90,10 +90,10 @@ def _proof(true: Certificate) -> ProofCheck:
     return proof_by_bound("interval", interval, lower.reason)
 
 
-def _engine(name: str) -> Claim:
+def _engine(name: str) -> Claimed:
     known = engine_names()
-    return Claim("" if name in known else f"the engines are {', '.join(known)}")
+    return Claimed("" if name in known else f"the engines are {', '.join(known)}")
 
 
-def _count(value: int) -> Claim:
-    return Claim("" if value >= 0 else "it cannot be negative")
+def _count(value: int) -> Claimed:
+    return Claimed("" if value >= 0 else "it cannot be negative")

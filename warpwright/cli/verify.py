@@ -15,7 +15,6 @@ from warpwright.cli.options import VerifyOptions
 from warpwright.cli.render import console
 from warpwright.extras import needs
 from warpwright.graphs import read_graph
-from warpwright.solver.domain import Violation
 from warpwright.solver.domain.certificate_check import CertificateCheck, FieldFinding
 from warpwright.tuning.children import ChildPool
 from warpwright.verification import Verification, rechecked, verification_of
@@ -55,8 +54,10 @@ def _exit_code(found: Verification) -> ExitCode:
 
 
 def _print(what: str, found: Verification, out: Console) -> None:
-    for each in (*found.violations, *found.refused):
-        out.print(Text(_line(each)))
+    lines = [(f"{each.family}/{each.rule}", each.message, each.place) for each in found.violations]
+    lines += [(each.code, each.message, each.place) for each in found.refused]
+    for code, message, place in lines:
+        out.print(Text(f"{code}: {message}" + (f" (at {place})" if place else "")))
     if found.violations:
         words = f"illegal: {len(found.violations)} rules broken"
     elif found.certificate is None:
@@ -76,7 +77,3 @@ def _print_certificate(check: CertificateCheck, out: Console) -> None:
     unchecked = [each for each in check.fields if each.finding is FieldFinding.UNCHECKED]
     if unchecked:
         out.print(Text("  not checked: " + ", ".join(f"{each.field} {each.stated}" for each in unchecked)))
-
-
-def _line(each: Violation) -> str:
-    return f"{each.family}/{each.rule}: {each.message}" + (f" (at {each.place})" if each.place else "")

@@ -92,7 +92,10 @@ def test_a_long_interval_with_a_search_claim_is_a_claim_and_refuted_by_the_secon
     proof = recheck(problem, schedule, interval, engine="z3", budget=BUDGET)
     assert proof.finding is ProofFinding.REFUTED
     other = replace(forged, lower_bound=Bound(interval, "search:anything else"))
-    assert {each.rule for each in checked(graph, schedule, other).refused} == {"lower-bound", "gap-cycles"}
+    assert {each.code for each in checked(graph, schedule, other).refused} == {
+        "certificate/lower-bound",
+        "certificate/gap-cycles",
+    }
 
 
 def test_a_true_bound_is_rechecked_without_what_arithmetic_knows() -> None:
@@ -117,8 +120,8 @@ def test_pins_give_the_problem_again_and_wrong_ones_are_refused() -> None:
         Pins(consumer_warpgroups=3),
         Pins(roles=(RolePin("nobody", registers_per_thread=24),)),
     ):
-        refused = {each.rule for each in checked(graph, schedule, replace(certificate, pins=wrong)).refused}
-        assert refused & {"pins", "problem-digest"}, wrong
+        refused = {each.place for each in checked(graph, schedule, replace(certificate, pins=wrong)).refused}
+        assert refused & {"pins", "problem_digest"}, wrong
 
 
 def test_a_status_needs_its_proof() -> None:
