@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass, replace
+from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -38,6 +39,8 @@ def _others(kind: Any, value: Any) -> Iterator[Any]:
         if value:
             yield value[1:]
             yield (*value[:-1], next(_others(member, value[-1])))
+    elif isinstance(kind, type) and issubclass(kind, Enum):
+        yield from (member for member in kind if member is not value)
     elif is_dataclass(kind):
         for _, copy in forgeries(value):
             yield copy
@@ -55,6 +58,8 @@ def _sample(kind: Any) -> Any:
         return "something"
     if get_origin(kind) is tuple:
         return (_sample(get_args(kind)[0]),)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return next(iter(kind))
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
         needed = [each.name for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING]

@@ -5,17 +5,15 @@ statements with the search, but none of the search's code.
 """
 
 from warpwright.solver.device.limits import WARPGROUP
-from warpwright.solver.device.shared_memory import block_bytes
 from warpwright.solver.domain.kernel import KernelGraph
 from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.profile import HardwareProfile
-from warpwright.solver.domain.schedule import Sync, WarpSchedule
+from warpwright.solver.domain.schedule import WarpSchedule
 from warpwright.solver.domain.verdict import Bound, Violation
 from warpwright.solver.warp.bounds import lower_bounds
 from warpwright.solver.warp.families import FAMILIES, STRUCTURAL
 from warpwright.solver.warp.problem import CONSUMER, STORE, WarpProblem, close_problem
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.timing import loop_times
 
 __all__ = ["bounds_of", "verify", "violations"]
 
