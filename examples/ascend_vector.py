@@ -6,9 +6,9 @@ VARIANTS = [{"TILE": 4096}, {"TILE": 8192}]
 """Variants of the family; the first one is the default."""
 
 
-def kernel(TILES=512, TILE=4096, stages=2, cores=64):
-    """X, Y, Z: (TILES * TILE,) float32; Z = X + Y."""
-    N = TILES * TILE
+def kernel(N=2_097_152, TILE=4096, stages=2, cores=64):
+    """X, Y, Z: (N,) float32; Z = X + Y."""
+    tiles = N // TILE
 
     @T.prim_func
     def vector_add(X: T.Tensor((N,), T.float32), Y: T.Tensor((N,), T.float32), Z: T.Tensor((N,), T.float32)):
@@ -16,7 +16,7 @@ def kernel(TILES=512, TILE=4096, stages=2, cores=64):
             x = T.alloc_shared((TILE,), T.float32)
             y = T.alloc_shared((TILE,), T.float32)
             z = T.alloc_shared((TILE,), T.float32)
-            for tile in T.Persistent([TILES], cores, core, num_stages=stages):
+            for tile in T.Persistent([tiles], cores, core, num_stages=stages):
                 T.copy(X[tile * TILE], x)
                 T.copy(Y[tile * TILE], y)
                 with T.SimtVF(threads=128):

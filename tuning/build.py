@@ -43,10 +43,17 @@ class _Progress:
         return replace(
             candidate,
             report=dict(built.report) if built else candidate.report,
+            forecast_cycles=_cycles(built) if built else candidate.forecast_cycles,
             not_honoured=built.not_honoured if built else (),
             products={**self.products, **(built.products if built else {})},
             seconds=dict(self.seconds),
         )
+
+
+def _cycles(built: Built) -> int | None:
+    """Cycles of the kernel that was lowered, where its cost model counts in cycles."""
+    found = built.report.get("total_cycles")
+    return found if isinstance(found, int) else None
 
 
 SOURCE_SECONDS = 30.0

@@ -49,12 +49,12 @@ class _Builds:
         self.running[future] = plan
 
     def ended(self) -> list[tuple[BuildPlan, Candidate]]:
-        """Builds that have ended by now; waits a moment for one."""
+        """Builds that have ended by now, in the order in which they began; waits a moment for one."""
         done, _ = wait(self.running, timeout=LOOK_SECONDS, return_when=FIRST_COMPLETED)
         for stop, essential in ((self.essential, True), (self.rest, False)):
             if self.run.building_is_over(essential=essential):
                 stop.raise_flag(self.run.stop.reason or "budget")
-        return sorted(((self.running.pop(future), future.result()) for future in done), key=lambda pair: pair[0].id)
+        return [(self.running.pop(future), future.result()) for future in list(self.running) if future in done]
 
 
 def nothing_known(candidate: str) -> Candidate | None:
@@ -77,7 +77,9 @@ def build_all(run: TuningRun, plans: Sequence[BuildPlan], known: Known, parallel
             waiting.append(plan)
         else:
             asked = plan.candidate
-            ended(plan, replace(record, variant=asked.variant, params=asked.params, forecast_ns=asked.forecast_ns))
+            cycles = record.forecast_cycles if asked.forecast_cycles is None else asked.forecast_cycles
+            known_by = replace(record, variant=asked.variant, params=asked.params)
+            ended(plan, replace(known_by, forecast_ns=asked.forecast_ns, forecast_cycles=cycles))
     with ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="build") as pool:
         builds = _Builds(run, pool)
         while waiting or builds.running:

@@ -62,7 +62,7 @@ def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
         kind = places.get(candidate.kind, 3)
         if kind == 0 and candidate.id != reference:
             kind = 3
-        forecast = candidate.forecast_ns if candidate.forecast_ns is not None else inf
+        forecast = candidate.forecast if candidate.forecast is not None else inf
         return refused_by_our_rules(candidate) and candidate.id != reference, kind, forecast
 
     return sorted(candidates, key=place)

@@ -10,7 +10,6 @@ from contextlib import nullcontext
 from math import inf
 
 from warpwright.solver.domain import (
-    Candidate,
     CandidateKind,
     Failure,
     NotApplicable,
@@ -24,7 +23,7 @@ from warpwright.tuning.measuring import confirm, measure_built
 from warpwright.tuning.outage import Outage
 from warpwright.tuning.partial_reasons import words_of
 from warpwright.tuning.planning import baselines, next_yardstick, plans_of
-from warpwright.tuning.ranking import best_of, note_of
+from warpwright.tuning.ranking import Ranking, ranking_of
 from warpwright.tuning.request import TuneRequest
 from warpwright.tuning.result import Ending, TuneResult, VariantReport
 from warpwright.tuning.run import TuningRun
@@ -77,7 +76,8 @@ def tune(
         confirm(run, SizeChecks(request, toolchain, run.patience, parallel))
     missed = run.why_unmeasured() if measures else ""
     records = tuple(run.records.values())
-    best = best_of(records)
+    ranking = ranking_of(records)
+    best = ranking.best
     return TuneResult(
         ending=_ending(run, kernels, proposals, not_applicable),
         best=best.id if best else None,
@@ -86,7 +86,7 @@ def tune(
         rejected=proposals.rejected,
         partial=run.stop.is_raised() or run.cut or bool(missed),
         stopped_by=run.stop.reason or missed or ("budget" if run.cut else ""),
-        note=_note(run, best, missed),
+        note=_note(run, ranking, missed),
         failure=None if kernels else not_applicable,
     )
 
@@ -170,9 +170,9 @@ def _propose(run: TuningRun, kernels: Mapping[int, KernelRead]) -> Proposals:
         return Proposals(ended=error.failure.message)
 
 
-def _note(run: TuningRun, best: Candidate | None, missed: str) -> str:
+def _note(run: TuningRun, ranking: Ranking, missed: str) -> str:
     """What the answer is based on; says so if something should have been measured, or checked at other sizes, and was not."""
-    note = note_of(best)
+    best, note = ranking.best, ranking.note
     if missed and best is not None and best.outcome is Outcome.COMPILED:
         return f"{note}: {words_of(missed)}"
     if best is None or best.measured_ns is None or best.kind is CandidateKind.UNSPECIALIZED:

@@ -1,6 +1,8 @@
 """Which candidate wins, and who ties with it: the one way from times to an answer, for every session, here, on workers and told.
 
-Only a measured candidate is called the fastest; without a time the forecast orders what was built. Neither noise nor an identity
+Only a measured candidate is called the fastest; without a time the forecast orders what was built: a time, or cycles where the
+cost model has no clock. Where nothing has a cost, nothing is ranked and nobody wins, unless only the compiler's own choices
+are left: then its default stands. Neither noise nor an identity
 decides: candidates that tie come in a fixed order, the compiler's own choices first (a schedule has to be better than what
 needs none), then ours by forecast and structure.
 """
@@ -12,11 +14,13 @@ from math import inf, isclose
 
 from warpwright.lowering.measure.protocol import GPU_1, PROTOCOLS
 from warpwright.lowering.measure.statistics import Verdict, verdict, verdict_alone
-from warpwright.solver.domain import BASELINES, Candidate, CandidateKind, Outcome, dumps
+from warpwright.solver.domain import BASELINES, Candidate, CandidateKind, Outcome
+from warpwright.solver.domain.candidate_order import place_of
 from warpwright.tuning.verdicts import refused_by_our_rules
 
-__all__ = ["Ranking", "best_of", "fixed_order", "note_of", "ranked", "ranking_of"]
+__all__ = ["NOT_RANKED", "Ranking", "best_of", "fixed_order", "note_of", "ranked", "ranking_of"]
 
+NOT_RANKED = "not ranked: no candidate has a forecast or a measured time"
 _KIND_ORDER = {kind: place for place, kind in enumerate((*BASELINES, CandidateKind.SCHEDULED))}
 _UNTIMED = (Outcome.COMPILED, Outcome.SOLVED)
 """Who may be the answer where nothing was measured, the first of them before the others."""
@@ -38,8 +42,16 @@ class Ranking:
 
     @cached_property
     def best(self) -> Candidate | None:
-        """The winner, or None if no candidate is usable."""
-        return self.order[0] if self.order else None
+        """The winner, or None if no candidate is usable or nothing says which one is better."""
+        first = next(iter(self.order), None)
+        if first is None or first.has_cost:
+            return first
+        return None if any(r.kind is CandidateKind.SCHEDULED for r in self.order) else first
+
+    @property
+    def note(self) -> str:
+        """What the answer is based on, as shown to users."""
+        return NOT_RANKED if self.best is None and self.order else note_of(self.best)
 
 
 def ranking_of(records: Sequence[Candidate]) -> Ranking:
@@ -70,14 +82,7 @@ def best_of(records: Sequence[Candidate]) -> Candidate | None:
 
 def fixed_order(records: Sequence[Candidate]) -> list[Candidate]:
     """Candidates in the order in which they win ties: by who chose the schedule, by forecast, and by what they are."""
-
-    def place(record: Candidate) -> tuple[int, float, int, str, str]:
-        forecast = record.forecast_ns if record.forecast_ns is not None else inf
-        structure = " ".join(f"{name}={value}" for name, value in sorted(record.structure.items()))
-        text = dumps(record.schedule) if record.schedule is not None else ""
-        return _KIND_ORDER[record.kind], forecast, record.variant, structure, text
-
-    return sorted(records, key=place)
+    return sorted(records, key=lambda record: (_KIND_ORDER[record.kind], *place_of(record)))
 
 
 def _by_time(timed: Sequence[Candidate]) -> Ranking:
@@ -116,13 +121,13 @@ def _verdict(timed: Sequence[Candidate]) -> Verdict:
 
 def _by_forecast(records: Sequence[Candidate]) -> Ranking:
     """Candidates without a time, given in the fixed order; equal forecasts tie."""
-    order = sorted(records, key=lambda record: record.forecast_ns if record.forecast_ns is not None else inf)
-    if not order or order[0].forecast_ns is None:
+    order = sorted(records, key=lambda record: record.forecast if record.forecast is not None else inf)
+    if not order or order[0].forecast is None:
         return Ranking(tuple(order))
-    first = order[0].forecast_ns
-    tied = [r for r in order if r.forecast_ns is not None and isclose(r.forecast_ns, first, rel_tol=SAME_FORECAST)]
+    first = order[0].forecast
+    tied = [r for r in order if r.forecast is not None and isclose(r.forecast, first, rel_tol=SAME_FORECAST)]
     order = [*fixed_order(tied), *order[len(tied) :]]
-    behind = order[len(tied)].forecast_ns if len(order) > len(tied) else None
+    behind = order[len(tied)].forecast if len(order) > len(tied) else None
     return Ranking(
         tuple(order), tuple(r.id for r in order[: len(tied)]), behind / first - 1 if behind and first else None
     )

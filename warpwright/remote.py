@@ -161,7 +161,8 @@ def _candidate(view: CandidateView, products: dict[str, bytes]) -> Candidate:
 
 
 def _usable_first(candidate: Candidate) -> tuple[int, float]:
-    """Sort key of the table: measured ones by time, built ones by forecast, then the rest."""
+    """Sort key of the table: measured ones by time, built ones by forecast, then the rest; equal ones by number."""
     order = (Outcome.MEASURED, Outcome.COMPILED, Outcome.SOLVED)
     place = order.index(candidate.outcome) if candidate.outcome in order else len(order)
-    return place, candidate.time_ns if candidate.time_ns is not None else float("inf")
+    cost = candidate.measured_ns if candidate.measured_ns is not None else candidate.forecast
+    return place, cost if cost is not None else float("inf")

@@ -3,7 +3,7 @@
 from warpwright.service.candidates.sentences import proof_line, registers_of, structure_words
 from warpwright.solver.domain import Candidate
 
-__all__ = ["describe", "microseconds", "proof_line", "registers_of", "structure_words"]
+__all__ = ["describe", "forecast_words", "microseconds", "proof_line", "registers_of", "structure_words"]
 
 
 def describe(candidate: Candidate) -> str:
@@ -12,6 +12,13 @@ def describe(candidate: Candidate) -> str:
         [candidate.kind.replace("_", "-"), *(f"{name}={value}" for name, value in candidate.params.items())]
     )
     return head + (f"; {structure_words(candidate.structure)}" if candidate.structure else "")
+
+
+def forecast_words(candidate: Candidate) -> str:
+    """The forecast in microseconds, or in cycles with a word if it is proven; a dash without one."""
+    if candidate.forecast_cycles is None:
+        return microseconds(candidate.forecast_ns)
+    return f"{candidate.forecast_cycles:,}" + (" proven" if candidate.status == "proven_optimal" else "")
 
 
 def microseconds(nanoseconds: float | None) -> str:

@@ -15,7 +15,7 @@ from tilelang.ascend.target import _make_ascend_target
 from tilelang.jit.adapter.wrapper import TLWrapper
 
 from warpwright.lowering.ascend.layout import Layout
-from warpwright.lowering.ascend.session import Answerer, answering
+from warpwright.lowering.ascend.session import Answerer, Observer, answering
 from warpwright.lowering.ascend.structure import claimed_storages, read_layout
 from warpwright.lowering.compile.empty_loops import guard_empty_loops
 from warpwright.solver.domain import NotApplicable, WarpwrightError
@@ -51,11 +51,14 @@ class Watched:
 
 
 def lower_watched(
-    function: Any, answerer: Answerer | None, on_layout: Callable[[Layout], None] | None = None
+    function: Any,
+    answerer: Answerer | None,
+    on_layout: Callable[[Layout], None] | None = None,
+    observer: Observer | None = None,
 ) -> Watched:
     """Lower a PrimFunc; scheduler calls go to ``answerer`` (None: TileLang's own scheduler).
 
-    ``on_layout`` is called with the layout just before AutoSchedule's first call.
+    ``on_layout`` is called with the layout just before AutoSchedule's first call, ``observer`` with TileLang's own answers.
 
     Raises:
         NotApplicable: AutoSchedule finds nothing to schedule.
@@ -68,7 +71,7 @@ def lower_watched(
     watcher = _watcher(watched, explicit, on_layout)
     target = _make_ascend_target()
     begin = time.monotonic()
-    with answering(answerer):
+    with answering(answerer, observer):
         try:
             with target, tvm.transform.PassContext(instruments=[watcher]):
                 artifact = tilelang.lower(function, target=target)

@@ -11,7 +11,7 @@ from typing import Any
 
 from warpwright.solver.domain import WarpwrightError
 
-__all__ = ["Call", "HookError", "answering", "install"]
+__all__ = ["Call", "HookError", "Observer", "Reply", "answering", "install"]
 
 LOOP = "tl.transform.z3_schedule_loop_python"
 STRAIGHT = "tl.transform.z3_schedule_python"
@@ -20,7 +20,10 @@ Call = dict[str, Any]
 """Arguments of one scheduler call by name, JSON-ready, with ``kind``."""
 
 LoopReply = tuple[list[int], list[int], int]
-Answerer = Callable[[Call], LoopReply | list[int]]
+Reply = LoopReply | list[int]
+Answerer = Callable[[Call], Reply]
+Observer = Callable[[Call, Reply], None]
+"""Told of each call that TileLang's own scheduler answered, with its answer."""
 
 
 class HookError(WarpwrightError):
@@ -33,6 +36,7 @@ class _State:
     installed = False
     original: dict[str, Any]
     answerer: Answerer | None = None
+    observer: Observer | None = None
     failure: BaseException | None = None
 
 
@@ -53,16 +57,16 @@ def install() -> None:
 
 
 @contextmanager
-def answering(answerer: Answerer | None) -> Iterator[None]:
-    """Scheduler calls inside go to ``answerer``; None means TileLang's own scheduler.
+def answering(answerer: Answerer | None, observer: Observer | None = None) -> Iterator[None]:
+    """Scheduler calls inside go to ``answerer``; None means TileLang's own scheduler, whose answers ``observer`` is told.
 
-    An exception of the answerer is raised again on exit: TileLang turns a failed straight-line call into
+    An exception of either is raised again on exit: TileLang turns a failed straight-line call into
     source order and continues.
     """
     install()
     if _State.answerer is not None:
         raise HookError("one lowering at a time: another session is open in this process")
-    _State.answerer, _State.failure = answerer, None
+    _State.answerer, _State.observer, _State.failure = answerer, observer, None
     try:
         yield
     except Exception:
@@ -70,18 +74,40 @@ def answering(answerer: Answerer | None) -> Iterator[None]:
             raise _State.failure from None
         raise
     finally:
-        _State.answerer = None
+        _State.answerer = _State.observer = None
     if _State.failure is not None:
         raise _State.failure
 
 
 def _ask(call: Call) -> Any:
-    assert _State.answerer is not None
+    if _State.answerer is None:
+        return _ask_tilelang(call)
     try:
         return _State.answerer(call)
     except BaseException as error:
         _State.failure = error
         raise
+
+
+def _ask_tilelang(call: Call) -> Any:
+    """TileLang's own answer. A straight-line list that it cannot answer keeps its source order, and nobody is told."""
+    # A packed function takes no names; a call's values stand in the order of its parameters.
+    arguments = [value for name, value in call.items() if name != "kind"]
+    reply = _State.original[LOOP if call["kind"] == "loop" else STRAIGHT](*arguments)
+    if _State.observer is not None:
+        try:
+            _State.observer(call, _plain(call, reply))
+        except BaseException as error:
+            _State.failure = error
+            raise
+    return reply
+
+
+def _plain(call: Call, reply: Any) -> Reply:
+    if call["kind"] != "loop":
+        return _numbers(reply)
+    starts, versions, interval = reply
+    return _numbers(starts), _numbers(versions), int(interval)
 
 
 def _loop(
@@ -100,23 +126,6 @@ def _loop(
     manual_stages: Any = None,
     manual_schedule: bool = False,
 ) -> Any:
-    if _State.answerer is None:
-        return _State.original[LOOP](
-            num_stages,
-            latencies,
-            iis,
-            resource_flags,
-            data_deps,
-            resource_deps,
-            owner_exclusion_deps,
-            pipe_order_deps,
-            buffer_sizes,
-            memory_groups,
-            stage_order_deps,
-            enable_offset,
-            manual_stages,
-            manual_schedule,
-        )
     starts, versions, interval = _ask(
         {
             "kind": "loop",
@@ -148,10 +157,6 @@ def _straight(
     owner_exclusion_deps: Any = None,
     pipe_order_deps: Any = None,
 ) -> Any:
-    if _State.answerer is None:
-        return _State.original[STRAIGHT](
-            latencies, iis, resource_flags, data_deps, resource_deps, owner_exclusion_deps, pipe_order_deps
-        )
     return _ask(
         {
             "kind": "straight",

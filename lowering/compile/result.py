@@ -110,6 +110,8 @@ class CompiledKernel:
     """Registers per thread that the build was limited to, after the assembler could not allocate at the kernel's own limit."""
     first_failure: str = ""
     """The message of the first build, if this is the second one."""
+    total_cycles: int | None = None
+    """Ascend: cycles of the whole kernel under the schedule that was lowered, TileLang's own included; no measurement."""
     fences_added: int = 0
     """Number of fences between proxies that TileLang's code lacked and the build added: TileLang's own source is not
     this kernel.

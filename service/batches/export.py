@@ -31,6 +31,7 @@ COLUMNS = (
     "kind",
     "measured_ns",
     "forecast_ns",
+    "forecast_cycles",
     "problem",
     "message",
 )
@@ -78,6 +79,7 @@ def _row(item: BatchItem, job: Job | None, best: CandidateRow | None) -> dict[st
         "kind": best.kind if best else None,
         "measured_ns": best.measured_ns if best else None,
         "forecast_ns": best.forecast_ns if best else None,
+        "forecast_cycles": best.forecast_cycles if best else None,
         "problem": problem.get("code"),
         "message": problem.get("detail") or problem.get("message"),
     }

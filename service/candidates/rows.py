@@ -28,6 +28,7 @@ def apply(row: CandidateRow, candidate: Candidate) -> None:
     row.outcome = candidate.outcome.value
     row.status = candidate.status
     row.forecast_ns = _time(candidate.forecast_ns)
+    row.forecast_cycles = candidate.forecast_cycles
     row.measured_ns = _time(candidate.measured_ns)
     row.schedule = dump(candidate.schedule) if candidate.schedule is not None else None
     row.certificate = dump(candidate.certificate) if candidate.certificate is not None else None
@@ -54,6 +55,7 @@ def candidate_of(
         status=row.status,
         structure={name: str(value) for name, value in row.structure.items()},
         forecast_ns=row.forecast_ns,
+        forecast_cycles=row.forecast_cycles,
         measured_ns=row.measured_ns,
         measurement=row.measurement,
         report=row.report,

@@ -19,9 +19,19 @@ def proof_line(certificate: Certificate) -> str:
     binding = ", ".join(certificate.binding) or bound.reason
     return (
         f"proof: {what}, lower bound {bound.cycles} ({bound.reason}), {proof_sentence(certificate)}; binds: {binding}; "
-        f"{certificate.on_chip_bytes} bytes on chip; {certificate.engine} {certificate.engine_version}, "
+        f"{_total(certificate)}{certificate.on_chip_bytes} bytes on chip; {certificate.engine} {certificate.engine_version}, "
         f"work {certificate.work}; verified: {'yes' if certificate.verified else 'NO'}"
     )
+
+
+def _total(certificate: Certificate) -> str:
+    """Cycles of the whole kernel with their bound; empty if they are not known."""
+    if certificate.total_cycles is None:
+        return ""
+    bound = certificate.total_bound_cycles
+    least = f", lower bound {bound:,}" if bound is not None and bound < certificate.total_cycles else ""
+    proven = ", proven least" if bound == certificate.total_cycles else ""
+    return f"whole kernel {certificate.total_cycles:,} cycles{least}{proven}; "
 
 
 def structure_words(structure: Mapping[str, Any]) -> str:

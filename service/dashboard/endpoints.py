@@ -185,7 +185,7 @@ def why_form(
 def candidates_csv(context: ContextDep, caller: Reader, job_id: str) -> Response:
     """A job's candidates as CSV."""
     shown = _read(context, lambda session: job_detail(session, job_id))
-    columns = ("number", "variant", "kind", "outcome", "status", "forecast_ns", "measured_ns", "key")
+    columns = ("number", "variant", "kind", "outcome", "status", "forecast_ns", "forecast_cycles", "measured_ns", "key")
     return csv_response(
         columns, ([getattr(row, name) for name in columns] for row in shown.candidates), "candidates.csv"
     )

@@ -25,7 +25,7 @@ from warpwright.tuning.measure.proof import KnownBuild, unproven, unproven_round
 from warpwright.tuning.measure.session import MeasureReport
 from warpwright.tuning.measuring import with_measurement
 from warpwright.tuning.partial_reasons import UNMEASURED
-from warpwright.tuning.ranking import note_of, ranking_of
+from warpwright.tuning.ranking import ranking_of
 from warpwright.tuning.roofline_floor import floor_in
 from warpwright.tuning.toolchain import Identity
 from warpwright.tuning.verdicts import refusal_of
@@ -76,7 +76,7 @@ def _conclude(job: Job, records: Sequence[Candidate]) -> None:
     """The job's answer by what is known now. One that only lacked measurements is whole when it lacks none any more."""
     ranking = ranking_of(records)
     job.best = ranking.best.id if ranking.best else None
-    job.note = note_of(ranking.best)
+    job.note = ranking.note
     job.summary = {**(job.summary or {}), "tied": list(ranking.tied), "margin": ranking.margin}
     lacking = {record.outcome for record in records} & {Outcome.COMPILED, Outcome.SKIPPED}
     if job.partial and job.stopped_by in UNMEASURED and not lacking:

@@ -136,6 +136,7 @@ class Recorder:
                 "kind": record.kind.value,
                 "outcome": record.outcome.value,
                 "forecast_ns": row.forecast_ns,
+                "forecast_cycles": row.forecast_cycles,
                 "measured_ns": row.measured_ns,
                 "code": record.failure.code if record.failure else None,
                 "message": record.failure.message if record.failure else None,

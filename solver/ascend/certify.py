@@ -1,14 +1,15 @@
-"""Certificates of Ascend schedules: the outermost loop's interval with its bounds, and what is proven of every scope."""
+"""Certificates of Ascend schedules: the interval of the main loop, what is proven of every scope, and the whole kernel."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy
 
 from warpwright.solver.ascend.kernel_capacity import MemoryUse
 from warpwright.solver.ascend.optimise import NodeLimits
-from warpwright.solver.ascend.problem import CONSTRAINT_SET, LoopProblem, Problem
+from warpwright.solver.ascend.problem import CONSTRAINT_SET, Problem
 from warpwright.solver.ascend.solve import CallResult
+from warpwright.solver.ascend.total_cycles import total_bound, total_cycles
 from warpwright.solver.domain import (
     ROOT,
     Bound,
@@ -18,7 +19,9 @@ from warpwright.solver.domain import (
     ChosenBy,
     Covered,
     HardwareProfile,
+    KernelGraph,
     LeftOut,
+    LoopSchedule,
     ProofScope,
     SchedulerCall,
     Why,
@@ -26,10 +29,14 @@ from warpwright.solver.domain import (
     proof_sentence,
 )
 
-__all__ = ["certificate_of"]
+__all__ = ["certificate_of", "headline", "problem_digest"]
+
+Solved = tuple[SchedulerCall, Problem, CallResult]
 
 
 def certificate_of(
+    graph: KernelGraph,
+    schedule: BufferSchedule,
     results: Sequence[tuple[SchedulerCall, Problem, CallResult | None]],
     uses: Sequence[MemoryUse],
     profile: HardwareProfile,
@@ -41,15 +48,17 @@ def certificate_of(
 ) -> Certificate:
     """The certificate of a kernel's plan.
 
-    The interval is the innermost loop's: scopes are asked inside out, and the innermost runs most often. The bounds list
-    has one entry per scope; ``binding`` names what limits each interval.
+    The interval is that of the innermost loop in which the kernel spends most cycles. The bounds list has one entry per
+    scope; ``binding`` names what limits each interval. The schedule itself proves the total.
     """
     solved = [(call, problem, result) for call, problem, result in results if result is not None]
-    loops = [entry for entry in solved if isinstance(entry[1], LoopProblem)]
-    first = loops[0][2] if loops else (solved[0][2] if solved else None)
+    loops = {loop.scope: loop for loop in schedule.loops}
+    wanted = headline(graph, loops)
+    first = next((result for call, _, result in solved if call.scope == wanted), solved[0][2] if solved else None)
     interval = first.answer.interval if first is not None and first.answer is not None else None
     bound = first.lower_bound if first is not None else Bound(0, "none")
     reached = interval if interval is not None else (first.length if first is not None else 0)
+    total = total_cycles(graph, profile, loops)
     made = Certificate(
         initiation_interval_cycles=interval,
         lower_bound=bound,
@@ -63,7 +72,7 @@ def certificate_of(
         work=sum(result.work for _, _, result in solved),
         work_limit=limits.interval,
         constraint_set=CONSTRAINT_SET,
-        problem_digest=digest_text("\n".join(call.arguments for call, _, _ in results)),
+        problem_digest=problem_digest([call for call, _, _ in results]),
         profile_digest=profile.digest,
         verified=verified,
         binding=tuple(f"{_name(call)}: {result.lower_bound.reason}" for call, _, result in solved),
@@ -71,7 +80,9 @@ def certificate_of(
             Bound(result.lower_bound.cycles, f"{_name(call)}: {'proven' if result.proven else 'bound only'}")
             for call, _, result in solved
         ),
-        scope=_scope(loops[0][0].scope if loops else "", schedule),
+        scope=_scope(wanted or "", schedule),
+        total_cycles=total,
+        total_bound_cycles=_bound(graph, profile, solved) if total is not None else None,
     )
     return replace(made, sentence=proof_sentence(made))
 
@@ -83,6 +94,37 @@ def _scope(loop: str, schedule: BufferSchedule) -> ProofScope:
     left = (LeftOut("other versions", Why.PINNED),) if pinned else ()
     versions = Covered(Choice.VERSIONS, words, every=not pinned, over=(words,) if pinned else (), left_out=left)
     return ProofScope(loop, "", (versions, Covered(Choice.ORDER, "tasks at their start cycles")))
+
+
+def problem_digest(calls: Sequence[SchedulerCall]) -> str:
+    """Identity of the problems that a plan answers: the calls' arguments, in their order."""
+    return digest_text("\n".join(call.arguments for call in calls))
+
+
+def headline(graph: KernelGraph, loops: Mapping[str, LoopSchedule]) -> str | None:
+    """The innermost loop in which the kernel spends most cycles, the first of them in source order; None without a loop.
+
+    A loop whose trips are not known counts as one iteration.
+    """
+    scopes = {scope.id: scope for scope in graph.scopes}
+
+    def runs(name: str | None) -> int:
+        return 1 if name is None else (scopes[name].trips or 1) * runs(scopes[name].parent)
+
+    best: tuple[int, str] | None = None
+    for scope in graph.scopes:
+        loop = loops.get(scope.id)
+        if loop is None or loop.initiation_interval_cycles is None or any(item in scopes for item in scope.items):
+            continue
+        cycles = loop.initiation_interval_cycles * runs(scope.id)
+        if best is None or cycles > best[0]:
+            best = (cycles, scope.id)
+    return best[1] if best else None
+
+
+def _bound(graph: KernelGraph, profile: HardwareProfile, solved: Sequence[Solved]) -> int | None:
+    problems = {call.scope: (call.items, problem) for call, problem, _ in solved}
+    return total_bound(graph, profile, problems, {call.scope: result.lower_bound.cycles for call, _, result in solved})
 
 
 def _name(call: SchedulerCall) -> str:

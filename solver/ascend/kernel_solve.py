@@ -2,7 +2,7 @@
 
 The graph carries the scheduler calls as closed problems. Pins act on them as TileLang's own annotations would: a fixed count
 becomes the distance of its dependences, an opted-out storage keeps distance 1. Numbers of an outer scope that depend on an
-inner one's schedule are those of the graph; lowering asks for them again.
+inner one's schedule follow it (:mod:`warpwright.solver.ascend.pinned_calls`); lowering asks for them again.
 """
 
 import json
@@ -13,14 +13,14 @@ from warpwright.solver.ascend import kernel_capacity
 from warpwright.solver.ascend.certify import certificate_of
 from warpwright.solver.ascend.conflicts import conflicts
 from warpwright.solver.ascend.optimise import NodeLimits
+from warpwright.solver.ascend.pinned_calls import LoopEnd, loop_end, with_fixed_versions, with_nested_loops
 from warpwright.solver.ascend.pins import checked_pins, merged_pins
-from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
+from warpwright.solver.ascend.problem import NO_LIMIT, LoopProblem, Problem, problem_from_call
 from warpwright.solver.ascend.sharing import within_kernel
 from warpwright.solver.ascend.solve import CallResult, solve_problem
 from warpwright.solver.ascend.verify import verify_buffers
 from warpwright.solver.ascend.versions import buffer_versions
 from warpwright.solver.domain import (
-    BufferPin,
     BufferSchedule,
     Conflict,
     Feasible,
@@ -78,39 +78,16 @@ def solve_graph(
 def _pinned(graph: KernelGraph, pins: Pins) -> _Pinned:
     shapes = {b.name: b.shape for b in graph.buffers if b.memory is not Memory.GLOBAL}
     merged = checked_pins(merged_pins(graph.pins, pins), shapes)
-    fixed = {p.buffer: p for p in merged.buffers if p.versions is not None or p.manual_versions is not None}
+    fixed = {
+        p.buffer: p.versions or 1 for p in merged.buffers if p.versions is not None or p.manual_versions is not None
+    }
     calls = []
     for call in graph.calls:
         problem = problem_from_call(json.loads(call.arguments))
         if isinstance(problem, LoopProblem):
-            call, problem = _fix(call, problem, fixed)
+            call, problem = with_fixed_versions(call, problem, fixed)
         calls.append((call, problem))
     return _Pinned(replace(graph, pins=merged), merged, tuple(calls))
-
-
-def _fix(
-    call: SchedulerCall, problem: LoopProblem, fixed: Mapping[str, BufferPin]
-) -> tuple[SchedulerCall, LoopProblem]:
-    """The call without the pinned buffers: their counts become distances, their bytes leave the limits."""
-    keep = [b for b, name in enumerate(call.buffers) if name not in fixed]
-    number = {old: new for new, old in enumerate(keep)}
-    counts = {b: (fixed[n].versions or 1) for b, n in enumerate(call.buffers) if n in fixed}
-    deps = tuple(
-        row if row[2] >= 0 else (row[0], row[1], counts.get(-row[2] - 1, 0) or -number[-row[2] - 1] - 1, row[3])
-        for row in problem.data_deps
-    )
-    groups = tuple(
-        replace(
-            group,
-            limit_bytes=group.limit_bytes
-            - sum(counts[b] * problem.buffer_sizes[b] for b in group.buffers if b in counts),
-            buffers=tuple(number[b] for b in group.buffers if b in number),
-        )
-        for group in problem.memory_groups
-    )
-    sizes = tuple(problem.buffer_sizes[b] for b in keep)
-    names = tuple(call.buffers[b] for b in keep)
-    return replace(call, buffers=names), replace(problem, data_deps=deps, memory_groups=groups, buffer_sizes=sizes)
 
 
 Solved = list[tuple[SchedulerCall, Problem, CallResult]]
@@ -121,8 +98,9 @@ def _scopes(
 ) -> Solved | Infeasible | Unknown:
     counts = dict(fixed)
     solved: Solved = []
+    loops: dict[str, LoopEnd] = {}
     for call, original in pinned.calls:
-        problem = original
+        problem = with_nested_loops(pinned.graph, call, original, loops)
         if isinstance(problem, LoopProblem):
             problem = _free_limits(problem, pinned.pins)
             if share:
@@ -134,13 +112,15 @@ def _scopes(
             return Infeasible(_kernel_conflicts(pinned, profile, fixed) or conflicts(problem, call.buffers), engine)
         for name, count in zip(call.buffers, result.answer.versions, strict=True):
             counts[name] = max(count, counts.get(name, 1))
+        if (end := loop_end(problem, result.answer)) is not None:
+            loops[call.scope] = end
         solved.append((call, problem, result))
     return solved
 
 
 def _free_limits(problem: LoopProblem, pins: Pins) -> LoopProblem:
     groups = tuple(
-        replace(g, limit_bytes=1 << 40) if g.name in pins.unlimited_memories else g for g in problem.memory_groups
+        replace(g, limit_bytes=NO_LIMIT) if g.name in pins.unlimited_memories else g for g in problem.memory_groups
     )
     return replace(problem, memory_groups=groups)
 
@@ -163,11 +143,9 @@ def _verdict(pinned: _Pinned, profile: HardwareProfile, engine: str, limits: Nod
         return Infeasible(over, engine)
     loops = tuple(_loop(call, problem, result) for call, problem, result in solved)
     schedule = BufferSchedule(entries, loops, pinned.pins.unlimited_memories)
-    named = tuple(call for call, _ in pinned.calls)
-    graph = pinned.graph if not pinned.pins.buffers else replace(pinned.graph, calls=())
-    verified = not verify_buffers(graph, profile, schedule) and bool(named)
+    verified = not verify_buffers(pinned.graph, profile, schedule) and bool(pinned.calls)
     uses = kernel_capacity.uses(pinned.graph, profile, counts)
-    certificate = certificate_of(solved, uses, profile, engine, limits, schedule, verified=verified)
+    certificate = certificate_of(pinned.graph, schedule, solved, uses, profile, engine, limits, verified=verified)
     if all(result.proven for _, _, result in solved):
         return ProvenOptimal(schedule, certificate)
     return Feasible(schedule, certificate)

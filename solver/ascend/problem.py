@@ -13,6 +13,7 @@ from warpwright.solver.domain import DocumentError
 
 __all__ = [
     "CONSTRAINT_SET",
+    "NO_LIMIT",
     "PIPE_BITS",
     "LoopProblem",
     "MemoryGroup",
@@ -29,6 +30,9 @@ PIPE_BITS: dict[str, int] = {"mte1": 1, "mte2": 2, "mte3": 4, "cube": 8, "vector
 
 GROUP_NAMES = ("shared", "shared.l0a", "shared.l0b", "shared.l0c", "shared.l1")
 """Order in which TileLang passes its memory groups (``auto_schedule.cc``: a ``std::map`` keyed by scope name)."""
+
+NO_LIMIT = 1 << 40
+"""Bytes of a memory whose limit the user lifted: TileLang's own value (TileLang 0.1.15 wheel, ``auto_schedule.cc:1347-1350``)."""
 
 _TIME_LIMIT = 1 << 50
 

@@ -1,14 +1,17 @@
 """The verifier of Ascend schedules: a whole BufferSchedule against a graph and a profile, without any engine."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from warpwright.solver.ascend import kernel_capacity
 from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.families import check_answer
-from warpwright.solver.ascend.problem import problem_from_call
+from warpwright.solver.ascend.pinned_calls import LoopEnd, loop_end, with_fixed_versions, with_nested_loops
+from warpwright.solver.ascend.problem import NO_LIMIT, LoopProblem, Problem, StraightProblem, problem_from_call
 from warpwright.solver.domain import (
     BufferSchedule,
+    ChosenBy,
     HardwareProfile,
     KernelGraph,
     LoopSchedule,
@@ -16,7 +19,7 @@ from warpwright.solver.domain import (
     Violation,
 )
 
-__all__ = ["verify_answer", "verify_buffers"]
+__all__ = ["calls_of", "verify_answer", "verify_buffers"]
 
 verify_answer = check_answer
 """Checks one answer to one scheduler call."""
@@ -27,11 +30,11 @@ def verify_buffers(graph: KernelGraph, profile: HardwareProfile, schedule: Buffe
     counts = {buffer.buffer: buffer.versions for buffer in schedule.buffers}
     loops = {loop.scope: loop for loop in schedule.loops}
     found: list[Violation] = []
-    for call in graph.calls:
+    for call, problem in calls_of(graph, schedule):
         if call.scope not in loops:
             found.append(Violation("shape", "scope-missing", f"no times for scope {call.scope!r}", call.scope))
         else:
-            found += _check_scope(call, loops[call.scope], counts)
+            found += _check_scope(call, problem, loops[call.scope], counts)
     for buffer in graph.buffers:
         if buffer.source_scope and counts.get(buffer.name, 0) < 1:
             found.append(Violation("buffer_versions", "missing", f"no version count for {buffer.name!r}", buffer.name))
@@ -42,14 +45,55 @@ def verify_buffers(graph: KernelGraph, profile: HardwareProfile, schedule: Buffe
     return tuple(found)
 
 
-def _check_scope(call: SchedulerCall, loop: LoopSchedule, counts: Mapping[str, int]) -> list[Violation]:
+def calls_of(graph: KernelGraph, schedule: BufferSchedule) -> list[tuple[SchedulerCall, Problem]]:
+    """The kernel's scheduling problems as this schedule's own choices put them: counts that the user fixed are distances, and
+    nested loops take the cycles that the schedule gives them.
+    """
+    fixed = {
+        each.buffer: each.versions
+        for each in schedule.buffers
+        if each.versions_chosen_by is ChosenBy.USER or each.manual_versions is not None
+    }
+    loops = {loop.scope: loop for loop in schedule.loops}
+    ends: dict[str, LoopEnd] = {}
+    found: list[tuple[SchedulerCall, Problem]] = []
+    for recorded in graph.calls:
+        call, problem = recorded, problem_from_call(json.loads(recorded.arguments))
+        if isinstance(problem, LoopProblem):
+            call, problem = with_fixed_versions(call, _lifted(problem, schedule.unlimited_memories), fixed)
+        problem = with_nested_loops(graph, call, problem, ends)
+        found.append((call, problem))
+        loop = loops.get(call.scope)
+        complete = loop is not None and {task.task for task in loop.tasks} >= set(call.items)
+        if loop is not None and complete and (end := loop_end(problem, _answer(call, loop, {}))) is not None:
+            ends[call.scope] = end
+    return found
+
+
+def _lifted(problem: LoopProblem, unlimited: Collection[str]) -> LoopProblem:
+    groups = tuple(
+        replace(group, limit_bytes=NO_LIMIT) if group.name in unlimited else group for group in problem.memory_groups
+    )
+    return replace(problem, memory_groups=groups)
+
+
+def _answer(call: SchedulerCall, loop: LoopSchedule, counts: Mapping[str, int]) -> SchedulerAnswer:
     times = {time.task: time.start_cycle for time in loop.tasks}
+    starts = tuple(times[item] for item in call.items)
+    return SchedulerAnswer(loop.initiation_interval_cycles, starts, tuple(counts.get(name, 1) for name in call.buffers))
+
+
+def _check_scope(
+    call: SchedulerCall, problem: Problem, loop: LoopSchedule, counts: Mapping[str, int]
+) -> list[Violation]:
+    times = {time.task for time in loop.tasks}
     missing = [item for item in call.items if item not in times]
     if missing:
         return [Violation("shape", "task-missing", f"{call.scope}: no time for {missing[0]!r}", missing[0])]
-    answer = SchedulerAnswer(
-        loop.initiation_interval_cycles,
-        tuple(times[item] for item in call.items),
-        tuple(counts.get(name, 1) for name in call.buffers),
-    )
-    return check_answer(problem_from_call(json.loads(call.arguments)), answer)
+    if (loop.initiation_interval_cycles is None) != isinstance(problem, StraightProblem):
+        message = f"{call.scope}: a loop has an interval, a straight-line list has none"
+        return [Violation("shape", "interval", message, call.scope)]
+    if loop.initiation_interval_cycles is not None and loop.initiation_interval_cycles < 1:
+        message = f"{call.scope}: an interval of {loop.initiation_interval_cycles} cycles; at least 1"
+        return [Violation("shape", "interval", message, call.scope)]
+    return check_answer(problem, _answer(call, loop, counts))

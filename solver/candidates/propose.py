@@ -34,6 +34,7 @@ from warpwright.solver.domain import (
     digest_text,
     dumps,
 )
+from warpwright.solver.domain.candidate_order import place_of
 from warpwright.solver.engines import Budget
 from warpwright.solver.forecast import simulate
 from warpwright.solver.warp.layout.structure import structure_of
@@ -177,7 +178,8 @@ def propose_family(
 
 
 def _ordered(found: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    return tuple(sorted(found, key=lambda c: (c.forecast_ns or 0.0, c.variant, c.id)))
+    """Best forecast first; equal ones in a fixed order of what they are."""
+    return tuple(sorted(found, key=place_of))
 
 
 def _questions(variants: int, ranked: Sequence[_Ranked], count: int) -> Iterator[tuple[int, Structure | None]]:

@@ -77,6 +77,9 @@ class Candidate:
     structure: Mapping[str, str] = field(default_factory=dict)
     """The choices that distinguish it, in words."""
     forecast_ns: float | None = None
+    forecast_cycles: int | None = None
+    """Cycles of the whole kernel, for devices whose cost model has no clock (Ascend); proven where the schedule has a
+    certificate."""
     measured_ns: float | None = None
     measurement: Mapping[str, object] = field(default_factory=dict)
     """Spread, repeats, clocks, checks (``sizes``: at other sizes), device and protocol, as the session reported them."""
@@ -95,6 +98,16 @@ class Candidate:
     def time_ns(self) -> float | None:
         """The measured time, or the forecast of a candidate that was not measured: the sort key of results."""
         return self.measured_ns if self.measured_ns is not None else self.forecast_ns
+
+    @property
+    def forecast(self) -> float | None:
+        """What orders candidates that have no time: nanoseconds, or cycles where there is no clock. One unit in a job."""
+        return self.forecast_ns if self.forecast_ns is not None else self.forecast_cycles
+
+    @property
+    def has_cost(self) -> bool:
+        """Whether anything says how fast it is. Without a cost nothing is ranked."""
+        return self.measured_ns is not None or self.forecast is not None
 
     @property
     def built(self) -> bool:

@@ -72,6 +72,10 @@ class Certificate:
     """What is proven, in the words of :func:`warpwright.solver.domain.proof_sentence.proof_sentence`."""
     pins: Annotated[Pins, Embedded()] = field(default_factory=Pins)
     """What was fixed before the search, the kernel's own pins included: with kernel and profile it gives the problem again."""
+    total_cycles: int | None = None
+    """Ascend: cycles of the whole kernel under this schedule, prologues and waves included; None where trips are not known."""
+    total_bound_cycles: int | None = None
+    """Ascend: cycles below which no schedule of the whole kernel goes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,16 @@ from warpwright.tuning.ascend.graph import read_graph
 from warpwright.tuning.ascend.oracle import find_oracle, opinion_text
 from warpwright.tuning.ascend.plan import InfeasibleKernel, Planner, Policy, Replay, ScheduleRefused, Solver
 
-__all__ = ["TILELANG_BYTES", "Planned", "pinned", "plan_kernel", "replay_kernel", "schedule_pins"]
+__all__ = [
+    "TILELANG_BYTES",
+    "Planned",
+    "less_bytes",
+    "overflows_of",
+    "pinned",
+    "plan_kernel",
+    "replay_kernel",
+    "schedule_pins",
+]
 
 TILELANG_BYTES: dict[Memory, int] = {
     Memory.UB: 253_952,
@@ -142,7 +151,7 @@ def _check_family(profile: HardwareProfile) -> None:
 def _lowered(
     function: Any, profile: HardwareProfile, pins: Pins, policy: Policy, engine: str, limits: NodeLimits
 ) -> Planned:
-    planner = Planner(policy, {pin.buffer: pin for pin in pins.buffers}, _less_bytes(profile))
+    planner = Planner(policy, {pin.buffer: pin for pin in pins.buffers}, less_bytes(profile))
     try:
         watched = lower_watched(function, planner, planner.begin)
     except LoweringFailed as error:
@@ -156,14 +165,14 @@ def _lowered(
     results = [(asked.call, asked.problem, asked.result) for asked in planner.asked]
     uses = kernel_capacity.uses(graph, profile, {b.buffer: b.versions for b in schedule.buffers})
     verified = not verify_buffers(graph, profile, schedule)
-    certificate = certificate_of(results, uses, profile, engine, limits, schedule, verified=verified)
+    certificate = certificate_of(graph, schedule, results, uses, profile, engine, limits, verified=verified)
     opinion = opinion_text(find_oracle(), graph, profile, {b.buffer: b.versions for b in schedule.buffers})
     certificate = replace(certificate, oracle=opinion)
     proven = all(result is not None and result.proven for _, _, result in results)
     return Planned(watched, graph, schedule, certificate, proven, warnings)
 
 
-def _less_bytes(profile: HardwareProfile) -> dict[str, int]:
+def less_bytes(profile: HardwareProfile) -> dict[str, int]:
     """How many bytes fewer the profile has than TileLang assumes; more bytes do not help, because TileLang's limit stays."""
     found = {}
     for memory, assumed in TILELANG_BYTES.items():
@@ -173,13 +182,19 @@ def _less_bytes(profile: HardwareProfile) -> dict[str, int]:
 
 
 def _overflows(planned: Planned, profile: HardwareProfile) -> tuple[Conflict, ...]:
+    return overflows_of(planned.graph, planned.watched, planned.schedule, profile)
+
+
+def overflows_of(
+    graph: KernelGraph, watched: Watched, schedule: BufferSchedule, profile: HardwareProfile
+) -> tuple[Conflict, ...]:
     """Memories that the kernel overflows: by the rule over all buffers, or by the arenas that TileLang merged."""
-    versions = {buffer.buffer: buffer.versions for buffer in planned.schedule.buffers}
-    unlimited = planned.schedule.unlimited_memories
-    found = list(kernel_capacity.overflows(planned.graph, profile, versions, unlimited))
-    for scope, used in sorted(planned.watched.arenas.items()):
+    versions = {buffer.buffer: buffer.versions for buffer in schedule.buffers}
+    unlimited = schedule.unlimited_memories
+    found = list(kernel_capacity.overflows(graph, profile, versions, unlimited))
+    for scope, used in sorted(watched.arenas.items()):
         memory = Memory("ub" if scope == "shared" else scope.removeprefix("shared."))
-        limit = kernel_capacity.limit_of(profile, memory, simt=planned.graph.simt)
+        limit = kernel_capacity.limit_of(profile, memory, simt=graph.simt)
         if used > limit and scope not in unlimited and all(c.place != memory.value for c in found):
             text = f"{memory.value}: TileLang merges its buffers into {used} bytes, of {limit} available"
             found.append(kernel_capacity.conflict_of(memory, text, used, limit))

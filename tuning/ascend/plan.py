@@ -72,7 +72,8 @@ class Planner:
     ``limits`` reduces memory limits: how many bytes fewer the profile has than TileLang's constants, by profile section.
     """
 
-    policy: Policy
+    policy: Policy | None
+    """None if TileLang answers itself and is only observed."""
     pins: Mapping[str, BufferPin] = field(default_factory=dict)
     less_bytes: Mapping[str, int] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
@@ -89,6 +90,7 @@ class Planner:
         """Answer one call; the reply is in the hook's form."""
         call = self._named(arguments)
         problem = self._limited(problem_from_call(arguments), arguments)
+        assert self.policy is not None
         answer, result = self.policy.answer(call, problem)
         violations = check_answer(problem, answer)
         if violations:
@@ -99,6 +101,13 @@ class Planner:
         if isinstance(problem, LoopProblem):
             return list(answer.starts), list(answer.versions), int(answer.interval or 0)
         return list(answer.starts)
+
+    def observe(self, arguments: dict[str, Any], reply: Any) -> None:
+        """Keep a call that TileLang's own scheduler answered, as it was answered: nothing is solved or checked."""
+        call = self._named(arguments)
+        starts, versions, interval = reply if arguments["kind"] == "loop" else (reply, [], None)
+        answer = SchedulerAnswer(interval, tuple(starts), tuple(versions))
+        self.asked.append(Asked(call, self._limited(problem_from_call(arguments), arguments), answer, None))
 
     def loops(self) -> tuple[LoopSchedule, ...]:
         """The answers as loop schedules."""

@@ -83,6 +83,7 @@ def propose_buffer(payload: dict[str, Any]) -> dict[str, Any]:
             schedule=planned.schedule,
             certificate=planned.certificate,
             status="proven_optimal" if planned.proven else "feasible",
+            forecast_cycles=planned.certificate.total_cycles,
             structure=structure | ({"warnings": "; ".join(planned.warnings)} if planned.warnings else {}),
         )
         candidates.append(candidate)
@@ -135,10 +136,11 @@ def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
     Versions are read back from the TIR and compared with the plan; a difference is ``not_honoured``.
     """
     from warpwright.lowering.ascend.honour import differences
-    from warpwright.lowering.ascend.lower import LoweringFailed, lower_watched
+    from warpwright.lowering.ascend.lower import LoweringFailed
     from warpwright.lowering.compile.result import CompiledKernel, Launch, NotHonoured, to_document
     from warpwright.lowering.outcome import StepOutcome
     from warpwright.solver.domain import Outcome
+    from warpwright.tuning.ascend.default import tilelang_choice
     from warpwright.tuning.ascend.kernel import replay_kernel
     from warpwright.tuning.ascend.plan import InfeasibleKernel, ScheduleRefused
 
@@ -159,11 +161,16 @@ def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
 
     try:
         if document is None:
-            watched = lower_watched(function, None)
+            chosen = tilelang_choice(function, profile)
+            watched, cycles = chosen.watched, chosen.total_cycles
+            if chosen.overflow:
+                text = "; ".join(conflict.message for conflict in chosen.overflow)
+                return finish(StepOutcome(Outcome.OVER_RESOURCE, text, ("memory_capacity",)), source=watched.source)
         else:
             schedule: BufferSchedule = load(BufferSchedule, document)
             planned = replay_kernel(function, profile, schedule)
             watched, gaps = planned.watched, differences(schedule, planned.watched)
+            cycles = planned.certificate.total_cycles
     except (ScheduleRefused, InfeasibleKernel) as error:
         kind = Outcome.OVER_RESOURCE if error.place == "memory" else Outcome.COMPILE_FAILED
         return finish(StepOutcome(kind, error.message, (error.code,)))
@@ -189,6 +196,7 @@ def compile_ascend(payload: dict[str, Any]) -> dict[str, Any]:
         launch=launch,
         arguments=_arguments(function),
         not_honoured=gaps,
+        total_cycles=cycles,
         **parts,
     )
 

@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from warpwright.result import Result
-from warpwright.sentences import describe, microseconds, proof_line, registers_of, structure_words
+from warpwright.sentences import describe, forecast_words, microseconds, proof_line, registers_of, structure_words
 from warpwright.solver.domain import BufferSchedule, Candidate, Schedule, WarpSchedule
 from warpwright.tuning.partial_reasons import words_of
 
@@ -27,7 +27,7 @@ def print_result(result: Result) -> None:
         out.print(_candidates(result))
     best = result.best
     if best is not None:
-        out.print(Text(f"chosen: {describe(best)} ({result.note})", style="bold green"))
+        out.print(Text(f"{_chosen(best)}: {describe(best)} ({result.note})", style="bold green"))
         if ties := _ties(result):
             out.print(Text(ties))
         if checked := _sizes(best):
@@ -50,6 +50,10 @@ def print_result(result: Result) -> None:
         known = "this is the best known so far" if best is not None else "nothing usable is known yet"
         words = f"partial ({words_of(result.stopped_by)}): {known}; the same command continues from here"
         out.print(Text(words, style="yellow"))
+
+
+def _chosen(best: Candidate) -> str:
+    return "chosen" if best.has_cost else "the compiler's own choice stands, nothing was ranked"
 
 
 def _ties(result: Result) -> str:
@@ -102,8 +106,9 @@ def _sizes(candidate: Candidate) -> str:
 
 def _candidates(result: Result) -> Table:
     table = Table(title=None, header_style="bold", pad_edge=False)
+    forecast = "forecast cycles" if any(c.forecast_cycles is not None for c in result.candidates) else "forecast µs"
     for heading, justify in (
-        ("", "left"), ("kind", "left"), ("variant", "left"), ("structure", "left"), ("forecast µs", "right"),
+        ("", "left"), ("kind", "left"), ("variant", "left"), ("structure", "left"), (forecast, "right"),
         ("measured µs", "right"), ("II/bound", "right"), ("regs", "right"), ("spill B", "right"), ("outcome", "left"),
     ):  # fmt: skip
         table.add_column(heading, justify="right" if justify == "right" else "left")
@@ -113,7 +118,7 @@ def _candidates(result: Result) -> Table:
         if certificate is not None:
             interval = f"{certificate.initiation_interval_cycles or '-'}/{certificate.lower_bound.cycles}"
         registers, spills = registers_of(candidate.report)
-        is_best = result.best is not None and candidate.id == result.best.id
+        is_best = result.best is not None and candidate.id == result.best.id and candidate.has_cost
         outcome = candidate.outcome.replace("_", " ")
         if candidate.failure is not None:
             outcome += f": {candidate.failure.message.splitlines()[0][:60]}" if candidate.failure.message else ""
@@ -124,7 +129,7 @@ def _candidates(result: Result) -> Table:
             candidate.kind.replace("_", "-"),
             " ".join(f"{name}={value}" for name, value in candidate.params.items()) or str(candidate.variant),
             structure_words(candidate.structure),
-            microseconds(candidate.forecast_ns),
+            forecast_words(candidate),
             microseconds(candidate.measured_ns),
             interval,
             registers,

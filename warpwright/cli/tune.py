@@ -87,7 +87,12 @@ def exit_code_of_result(result: Result) -> ExitCode:
         case "unknown":
             return ExitCode.UNKNOWN
         case _:
-            return ExitCode.OK if result.best is not None else ExitCode.NOTHING_USABLE
+            return ExitCode.OK if result.best is not None or _unranked(result) else ExitCode.NOTHING_USABLE
+
+
+def _unranked(result: Result) -> bool:
+    """Whether candidates are usable but nothing says which one is better."""
+    return any(candidate.outcome.usable and not candidate.not_honoured for candidate in result.candidates)
 
 
 @contextmanager

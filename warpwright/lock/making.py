@@ -31,13 +31,13 @@ def entry_of(
     """The winner of a tuning as an entry of the lock file at ``lock``.
 
     Raises:
-        LockError: ``lock-nothing`` if no candidate is usable; ``lock-variant`` if the kernel file has fewer variants now.
+        LockError: ``lock-nothing`` if no candidate is usable or none is known to be better; ``lock-variant`` if the kernel
+            file has fewer variants now.
     """
     best = result.best
     if best is None:
-        raise LockError(
-            f"no candidate of {result.kernel} is usable: {result.ending}", code="lock-nothing", place=str(file)
-        )
+        why = f"{result.ending}, {result.note}" if result.note else result.ending
+        raise LockError(f"nothing of {result.kernel} can be locked: {why}", code="lock-nothing", place=str(file))
     if best.variant >= len(kernel.variants):
         raise LockError(f"{file} no longer has variant {best.variant}", code="lock-variant", place=str(file))
     variant = kernel.variants[best.variant]

@@ -30,14 +30,14 @@ SOURCES = {
 }
 COLUMNS = load_only(
     CandidateRow.number, CandidateRow.variant, CandidateRow.kind, CandidateRow.outcome, CandidateRow.status,
-    CandidateRow.forecast_ns, CandidateRow.measured_ns, CandidateRow.structure, CandidateRow.report,
+    CandidateRow.forecast_ns, CandidateRow.forecast_cycles, CandidateRow.measured_ns, CandidateRow.structure, CandidateRow.report,
     CandidateRow.not_honoured, CandidateRow.failure, raiseload=True,
 )  # fmt: skip
 """Columns of the table; loading schedules and certificates of all candidates would take most of the page's time."""
 SORTS: dict[str, Callable[[CandidateRow], tuple[Any, ...]]] = {
     "number": lambda row: (row.number,),
     "measured": lambda row: (row.measured_ns is None, row.measured_ns or 0.0, row.number),
-    "forecast": lambda row: (row.forecast_ns is None, row.forecast_ns or 0.0, row.number),
+    "forecast": lambda row: (_forecast(row) is None, _forecast(row) or 0.0, row.number),
     "outcome": lambda row: (row.outcome, row.number),
     "kind": lambda row: (row.kind, row.number),
     "registers": lambda row: (_registers(row) is None, _registers(row) or 0, row.number),
@@ -64,6 +64,21 @@ class JobDetail:
     charts: dict[str, Any]
     tied: tuple[CandidateRow, ...]
     """Candidates that are as good as the winner."""
+
+    @property
+    def crowned(self) -> bool:
+        """Whether the answer has a cost: without one nothing was ranked, and there is no winner."""
+        return self.best is not None and (self.best.measured_ns is not None or _forecast(self.best) is not None)
+
+    @property
+    def in_cycles(self) -> bool:
+        """Whether forecasts are cycles: the device's cost model has no clock."""
+        return any(row.forecast_cycles is not None for row in self.candidates)
+
+    @property
+    def tied_keys(self) -> frozenset[str]:
+        """Who is as good as the winner."""
+        return frozenset(row.key for row in self.tied)
 
     @property
     def place_of(self) -> dict[str, int]:
@@ -128,6 +143,11 @@ def sorted_candidates(rows: Sequence[CandidateRow], order: str, descending: bool
     known = [row for row in rows if by(row)[0] is not True]
     missing = [row for row in rows if by(row)[0] is True]
     return [*sorted(known, key=by, reverse=descending), *sorted(missing, key=by)]
+
+
+def _forecast(row: CandidateRow) -> float | None:
+    """Nanoseconds, or cycles; a job has only one of them."""
+    return row.forecast_ns if row.forecast_ns is not None else row.forecast_cycles
 
 
 def _registers(row: CandidateRow) -> int | None:

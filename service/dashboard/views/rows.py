@@ -28,6 +28,8 @@ class JobRow:
     done: int
     total: int | None
     best_ns: float | None
+    best_cycles: int | None
+    """The winner's forecast, where the cost model has no clock."""
     measured: bool
     gain: float | None
     created_at: datetime
@@ -62,19 +64,20 @@ def job_rows(session: ReadSession, jobs: Sequence[Job]) -> list[JobRow]:
         CandidateRow.kind,
         CandidateRow.measured_ns,
         CandidateRow.forecast_ns,
+        CandidateRow.forecast_cycles,
         CandidateRow.outcome,
     ).where(CandidateRow.job_id.in_([job.id for job in jobs]), wanted)
-    best: dict[str, tuple[float | None, bool]] = {}
+    best: dict[str, tuple[float | None, int | None, bool]] = {}
     baselines: dict[str, list[tuple[float | None, float | None]]] = {}
     winners = {job.id: job.best for job in jobs}
-    for job_id, key, kind, measured, forecast, outcome in session.rows(columns):
+    for job_id, key, kind, measured, forecast, cycles, outcome in session.rows(columns):
         if winners[job_id] == key:
-            best[job_id] = (measured if measured is not None else forecast, measured is not None)
+            best[job_id] = (measured if measured is not None else forecast, cycles, measured is not None)
         if kind != CandidateKind.SCHEDULED and Outcome(outcome).usable:
-            baselines.setdefault(job_id, []).append((measured, forecast))
+            baselines.setdefault(job_id, []).append((measured, forecast if forecast is not None else cycles))
     rows = []
     for job in jobs:
-        time, measured = best.get(job.id, (None, False))
+        time, cycles, measured = best.get(job.id, (None, None, False))
         rows.append(
             JobRow(
                 id=job.id,
@@ -87,8 +90,9 @@ def job_rows(session: ReadSession, jobs: Sequence[Job]) -> list[JobRow]:
                 done=job.done,
                 total=job.total,
                 best_ns=time,
+                best_cycles=cycles if time is None else None,
                 measured=measured,
-                gain=_gain(time, measured, baselines.get(job.id, [])),
+                gain=_gain(time if time is not None else cycles, measured, baselines.get(job.id, [])),
                 created_at=job.created_at,
                 started_at=job.started_at,
                 ended_at=job.ended_at,

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, Index, String
+from sqlalchemy import BigInteger, ForeignKey, ForeignKeyConstraint, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from warpwright.service.db.base import Base, now
@@ -30,6 +30,7 @@ class CandidateRow(Base):
     outcome: Mapped[str] = mapped_column(String(20))
     status: Mapped[str] = mapped_column(String(20), default="")
     forecast_ns: Mapped[float | None]
+    forecast_cycles: Mapped[int | None] = mapped_column(BigInteger)
     measured_ns: Mapped[float | None]
     schedule: Mapped[dict[str, Any] | None]
     certificate: Mapped[dict[str, Any] | None]
