@@ -42,7 +42,6 @@ def certificate_of(
     profile: HardwareProfile,
     engine: str,
     limits: NodeLimits,
-    schedule: BufferSchedule,
     *,
     verified: bool,
 ) -> Certificate:

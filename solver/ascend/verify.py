@@ -2,20 +2,25 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from warpwright.solver.ascend import kernel_capacity
 from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.families import check_answer
 from warpwright.solver.ascend.pinned_calls import LoopEnd, loop_end, with_fixed_versions, with_nested_loops
 from warpwright.solver.ascend.problem import NO_LIMIT, LoopProblem, Problem, StraightProblem, problem_from_call
+from warpwright.solver.ascend.versions import buffer_versions
 from warpwright.solver.domain import (
+    BufferPin,
     BufferSchedule,
+    BufferVersions,
     ChosenBy,
     HardwareProfile,
     KernelGraph,
     LoopSchedule,
+    Pins,
     SchedulerCall,
+    VersionMode,
     Violation,
 )
 
@@ -35,14 +40,66 @@ def verify_buffers(graph: KernelGraph, profile: HardwareProfile, schedule: Buffe
             found.append(Violation("shape", "scope-missing", f"no times for scope {call.scope!r}", call.scope))
         else:
             found += _check_scope(call, problem, loops[call.scope], counts)
+    found += _strangers(graph, schedule)
     for buffer in graph.buffers:
         if buffer.source_scope and counts.get(buffer.name, 0) < 1:
             found.append(Violation("buffer_versions", "missing", f"no version count for {buffer.name!r}", buffer.name))
         elif buffer.source_scope and counts[buffer.name] > 1 and not buffer.owners:
             message = f"{buffer.name} has {counts[buffer.name]} versions, but no loop may keep versions of it"
             found.append(Violation("buffer_versions", "not-eligible", message, buffer.name))
+    if not found:
+        found += _entries(graph, schedule, counts)
     found += kernel_capacity.check(graph, profile, counts, schedule.unlimited_memories)
     return tuple(found)
+
+
+def _strangers(graph: KernelGraph, schedule: BufferSchedule) -> list[Violation]:
+    """Scopes and buffers that the kernel does not have, or that the schedule names twice."""
+    known = {call.scope for call in graph.calls}
+    scopes = [loop.scope for loop in schedule.loops]
+    found = [
+        Violation("shape", "scope-unknown", f"times for {scope!r}, which the kernel has not, or twice", scope)
+        for scope in dict.fromkeys(scopes)
+        if scopes.count(scope) > 1 or (known and scope not in known)
+    ]
+    on_chip = {buffer.name for buffer in graph.buffers if buffer.source_scope}
+    names = [each.buffer for each in schedule.buffers]
+    return found + [
+        Violation("buffer_versions", "unknown", f"a count for {name!r}, which the kernel has not, or twice", name)
+        for name in dict.fromkeys(names)
+        if names.count(name) > 1 or (on_chip and name not in on_chip)
+    ]
+
+
+def _entries(graph: KernelGraph, schedule: BufferSchedule, counts: Mapping[str, int]) -> list[Violation]:
+    """Entries that do not follow from the kernel, the counts and what the schedule says that the user fixed."""
+    pinned = replace(
+        graph, pins=Pins(buffers=tuple(pin for each in schedule.buffers if (pin := _pin(each)) is not None))
+    )
+    expected = {each.buffer: each for each in buffer_versions(pinned, counts)}
+    return [
+        Violation("buffer_versions", "entry", f"{each.buffer}: {_differs(each, expected[each.buffer])}", each.buffer)
+        for each in schedule.buffers
+        if each.buffer in expected and each != expected[each.buffer]
+    ]
+
+
+def _pin(each: BufferVersions) -> BufferPin | None:
+    """The pin behind an entry that the user fixed; None if nothing of it was."""
+    if each.manual_versions is not None:
+        return BufferPin(each.buffer, manual_versions=each.manual_versions)
+    count = each.versions if each.versions_chosen_by is ChosenBy.USER else None
+    mode = each.mode.value if each.mode_chosen_by is ChosenBy.USER else None
+    if count == 1 and each.eligible and mode is None:
+        mode = VersionMode.AUTO.value
+    return None if count is None and mode is None else BufferPin(each.buffer, count, mode)
+
+
+def _differs(each: BufferVersions, expected: BufferVersions) -> str:
+    names = [
+        field.name for field in fields(BufferVersions) if getattr(each, field.name) != getattr(expected, field.name)
+    ]
+    return ", ".join(f"{name} is {getattr(each, name)}, not {getattr(expected, name)}" for name in names)
 
 
 def calls_of(graph: KernelGraph, schedule: BufferSchedule) -> list[tuple[SchedulerCall, Problem]]:
@@ -96,4 +153,25 @@ def _check_scope(
     if loop.initiation_interval_cycles is not None and loop.initiation_interval_cycles < 1:
         message = f"{call.scope}: an interval of {loop.initiation_interval_cycles} cycles; at least 1"
         return [Violation("shape", "interval", message, call.scope)]
-    return check_answer(problem, _answer(call, loop, counts))
+    answer = _answer(call, loop, counts)
+    return [*_derived(call, problem, loop, answer), *check_answer(problem, answer)]
+
+
+def _derived(call: SchedulerCall, problem: Problem, loop: LoopSchedule, answer: SchedulerAnswer) -> list[Violation]:
+    """Length and stages, which follow from the times; a task of another scope, or one with two times."""
+    found = []
+    if len(loop.tasks) > len(call.items):
+        message = f"{call.scope}: {len(loop.tasks)} times for {len(call.items)} tasks"
+        found.append(Violation("shape", "task-unknown", message, call.scope))
+    if loop.makespan_cycles != answer.length(problem):
+        message = f"{call.scope}: a length of {loop.makespan_cycles} cycles; its times give {answer.length(problem)}"
+        found.append(Violation("shape", "length", message, call.scope))
+    stages = {item: answer.stage(task) for task, item in enumerate(call.items)}
+    wrong = [time for time in loop.tasks if time.task in stages and time.stage != stages[time.task]]
+    found += [
+        Violation(
+            "shape", "stage", f"{time.task} is said to be in stage {time.stage}, not {stages[time.task]}", time.task
+        )
+        for time in wrong
+    ]
+    return found

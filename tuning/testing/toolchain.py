@@ -95,6 +95,7 @@ def stand_in_ir(
     on_device: Mapping[str, Mapping[str, Any]] | None = None,
     traffic_bytes: int = 0,
     reading: float = 0.0,
+    cost: str = "ns",
 ) -> str:
     """IR of the stand-in.
 
@@ -103,7 +104,8 @@ def stand_in_ir(
     invented times, ``salt`` makes another kernel of the same behaviour. ``wrong`` names proposals whose results are wrong.
     ``on_device`` scripts what kernels do on the simulated device (``lowering.testing.device``), by proposal number or kind.
     ``traffic_bytes`` is what the kernel moves through global memory at least, and so what its roofline floor follows from.
-    ``reading`` is how long reading the kernel takes.
+    ``reading`` is how long reading the kernel takes. ``cost`` is what forecasts are: ``ns``; ``cycles``, of which later proposals
+    need fewer; or ``none``.
     """
     recipe = {
         "name": name,
@@ -117,6 +119,7 @@ def stand_in_ir(
         "wrong": list(wrong),
         "traffic_bytes": traffic_bytes,
         "reading": reading,
+        "cost": cost,
         "on_device": {name: dict(script) for name, script in (on_device or {}).items()},
     }
     return json.dumps({"stand_in": recipe}, sort_keys=True)
@@ -125,6 +128,11 @@ def stand_in_ir(
 def new_ir(name: str = "toy", **recipe: Any) -> str:
     """As :func:`stand_in_ir`, for a new kernel."""
     return stand_in_ir(name, salt=uuid.uuid4().hex, **recipe)
+
+
+def _cycles(number: int) -> int:
+    """Cycles of a proposal, or of a baseline (-1): later proposals need fewer."""
+    return 10_000 - 100 * number
 
 
 def _recipe(ir: str) -> dict[str, Any]:
@@ -167,7 +175,7 @@ class StandInToolchain:
             raise ForeignCode("a call of 'evil'", code="foreign-code", place="/body")
         if refuse:
             raise DocumentError(f"refused as the recipe demands: {refuse}", code=refuse, place="/body")
-        op = Op("copy_A", OpKind.COPY, ROOT, Issue.BLOCKING, 1, (), (), ())
+        op = Op("copy_A", OpKind.COPY, ROOT, Issue.BLOCKING, 1, (), (), (), text=recipe["cost"])
         graph = KernelGraph(
             name=recipe["name"],
             family=TargetFamily.CUDA,
@@ -190,6 +198,7 @@ class StandInToolchain:
         for variant in sorted(kernels):
             recipe = _recipe(request.variants[variant].ir)
             _work(recipe["seconds"], patience)
+            timed = recipe["cost"] == "ns"
             if recipe["infeasible"]:
                 rejected.append(RejectedStructure(variant, {"store": "no"}, (CONFLICT,)))
                 continue
@@ -204,7 +213,8 @@ class StandInToolchain:
                         schedule=schedule,
                         certificate=_certificate(request.profile, schedule),
                         status="proven_optimal",
-                        forecast_ns=BASELINE_NS * recipe["better"] * (0.8 + 0.01 * number),
+                        forecast_ns=BASELINE_NS * recipe["better"] * (0.8 + 0.01 * number) if timed else None,
+                        forecast_cycles=_cycles(number) if recipe["cost"] == "cycles" else None,
                         structure={"number": str(number)},
                     )
                 )
@@ -228,8 +238,8 @@ class StandInToolchain:
         return {"why": why, "possible": False, "conflicts": [asdict(CONFLICT)]}
 
     def forecast(self, kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile) -> float | None:
-        """Baselines are all alike."""
-        return BASELINE_NS
+        """Baselines are all alike. The operation's text says whether forecasts are times."""
+        return BASELINE_NS if kernel.graph.op("copy_A").text == "ns" else None
 
     def verify(self, kernel: KernelRead, profile: HardwareProfile, schedule: Schedule) -> tuple[Violation, ...]:
         """Refuses more than 16 warps."""
@@ -280,6 +290,7 @@ class StandInToolchain:
                 "number": number,
                 "options": list(build_options),
                 "wrong": number in recipe["wrong"],
+                **({"total_cycles": _cycles(number)} if recipe["cost"] == "cycles" else {}),
             },
             (),
             {"cuda_source": source.encode(), "binary": b"\x7fSTAND-IN" + source.encode()},

@@ -62,6 +62,37 @@ def test_people_see_who_ties(start: Callable[..., Service], tmp_path: Path) -> N
     assert "as good, measured (marked =): scheduled" in " ".join(shown.split())
 
 
+def test_cycles_decide_where_the_cost_model_has_no_clock(start: Callable[..., Service], tmp_path: Path) -> None:
+    """The last proposal needs the fewest cycles; the first, and the default, had been crowned for being first."""
+    service = start()
+    code, answer = service.tune(new_ir(schedules=3, cost="cycles"), tmp_path, "-n", "3", "--no-measure")
+    assert (code, numbers(answer, [answer["best"]])) == (ExitCode.OK, {"2"})
+    job = service.running.client.get(f"/v1/jobs/{answer['job']}").json()
+    assert (job["winner"]["forecast_cycles"], job["winner"]["measured_ns"], job["tied"]) == (9_800, None, [job["best"]])
+    page = service.running.client.get(f"/jobs/{answer['job']}").text
+    assert ("forecast cycles" in page, page.count("★")) == (True, 1)
+    assert "9,800" in page
+    assert "9,800" in service.running.client.get("/jobs").text
+
+
+def test_without_a_cost_nobody_is_crowned_anywhere(start: Callable[..., Service], tmp_path: Path) -> None:
+    service = start()
+    text = new_ir(schedules=2, cost="none")
+    code, answer = service.tune(text, tmp_path, "-n", "2", "--no-measure", "--out", str(tmp_path / "out"))
+
+    assert (code, answer["best"], answer["tied"]) == (ExitCode.OK, None, [])
+    assert answer["note"].startswith("not ranked")
+    job = service.running.client.get(f"/v1/jobs/{answer['job']}").json()
+    assert (job["best"], job["winner"], job["note"]) == (None, None, answer["note"])
+    report = (tmp_path / "out" / "report.html").read_text()
+    for page in (report, *(service.running.client.get(path).text for path in (f"/jobs/{answer['job']}", "/jobs"))):
+        assert "not ranked" in page
+        assert not {"★", "Winner"} & set(page.replace("<", " ").replace(">", " ").split())
+    (tmp_path / "toy.json").write_text(text)
+    code, shown = service.run("tune", str(tmp_path / "toy.json"), "-p", "h200", "-n", "2", "--no-measure")
+    assert (code, "not ranked" in shown, "chosen:" in shown, "*" in shown) == (ExitCode.OK, True, False, False)
+
+
 def test_where_nothing_is_measured_equal_forecasts_tie(start: Callable[..., Service], tmp_path: Path) -> None:
     code, answer = start().tune(new_ir(schedules=2), tmp_path, "-n", "0", "--no-measure")
     assert (code, answer["note"]) == (ExitCode.OK, "compiled, not measured")

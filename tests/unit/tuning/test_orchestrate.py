@@ -11,7 +11,7 @@ from warpwright.solver.domain import Candidate, CandidateKind, ForeignCode, Hard
 from warpwright.solver.profiles import builtin_profile
 from warpwright.tuning.events import CandidateEnded, Event, Phase, PhaseEntered
 from warpwright.tuning.orchestrate import tune
-from warpwright.tuning.ranking import best_of, ranked, ranking_of
+from warpwright.tuning.ranking import NOT_RANKED, best_of, ranked, ranking_of
 from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
 from warpwright.tuning.result import Ending, TuneResult
 from warpwright.tuning.toolchain import Built, KernelRead, Stop
@@ -202,6 +202,39 @@ def test_equal_forecasts_tie_where_nothing_was_measured() -> None:
     assert ranking.best is not None
     assert (ranking.best.structure, ranking.tied) == ({"depth": "3"}, ("b", "a"))
     assert ranking.margin == pytest.approx(0.2)
+
+
+def test_cycles_rank_where_the_cost_model_has_no_clock() -> None:
+    """The first in the alphabet, which a ranking by identity would crown, needs most cycles."""
+    records = [
+        record(name, Outcome.SOLVED, forecast_cycles=cycles) for name, cycles in (("a", 300), ("b", 200), ("c", 250))
+    ]
+    default = record("0", Outcome.SOLVED, forecast_cycles=240, kind=CandidateKind.DEFAULT)
+    ranking = ranking_of([default, *records])
+    assert [r.id for r in ranking.order] == ["b", "0", "c", "a"]
+    assert ranking.tied == ("b",)
+    assert ranking.margin == pytest.approx(0.2)
+
+
+def test_equal_cycles_tie_and_structure_breaks_the_tie_whatever_the_ids_are() -> None:
+    for names in (("a", "b"), ("b", "a")):
+        pair = [
+            record(name, Outcome.SOLVED, forecast_cycles=100, structure={"x": count})
+            for name, count in zip(names, ("2 iteration", "3 iteration"), strict=True)
+        ]
+        ranking = ranking_of(pair[::-1])
+        assert ranking.best is not None
+        assert (ranking.best.structure, set(ranking.tied)) == ({"x": "2 iteration"}, {"a", "b"})
+
+
+def test_without_a_cost_nothing_is_ranked() -> None:
+    ours = [record(name, Outcome.SOLVED) for name in ("a", "b")]
+    default = record("d", Outcome.SOLVED, kind=CandidateKind.DEFAULT)
+    ranking = ranking_of([*ours, default])
+    assert (ranking.best, ranking.tied, ranking.note) == (None, (), NOT_RANKED)
+    assert len(ranking.order) == 3
+    alone = ranking_of([default])
+    assert (alone.best, alone.note) == (default, "solved, not compiled")
 
 
 def test_building_leaves_time_to_measure_what_was_built() -> None:

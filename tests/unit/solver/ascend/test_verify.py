@@ -9,7 +9,15 @@ from tests.unit.solver.ascend.kernels import gemm_graph
 from tests.unit.solver.ascend.test_calls import gemm_call
 from warpwright.solver.ascend.kernel_solve import solve_graph
 from warpwright.solver.ascend.verify import verify_buffers
-from warpwright.solver.domain import BufferSchedule, KernelGraph, ProvenOptimal
+from warpwright.solver.domain import (
+    BufferPin,
+    BufferSchedule,
+    ChosenBy,
+    KernelGraph,
+    Pins,
+    ProvenOptimal,
+    VersionMode,
+)
 from warpwright.solver.profiles import load_profile
 
 A950 = load_profile("ascend950")
@@ -45,6 +53,59 @@ def test_a_task_without_a_time() -> None:
     graph, schedule = solved()
     loops = tuple(replace(loop, tasks=loop.tasks[1:]) for loop in schedule.loops)
     assert codes(graph, replace(schedule, loops=loops)) == {"shape/task-missing"}
+
+
+def test_an_interval_belongs_to_a_loop_and_is_at_least_one_cycle() -> None:
+    graph, schedule = solved()
+    for interval in (None, 0, -5):
+        loops = tuple(replace(loop, initiation_interval_cycles=interval) for loop in schedule.loops)
+        assert codes(graph, replace(schedule, loops=loops)) == {"shape/interval"}
+
+
+def test_lengths_and_stages_follow_from_the_times() -> None:
+    graph, schedule = solved()
+    (loop,) = schedule.loops
+    assert codes(graph, replace(schedule, loops=(replace(loop, makespan_cycles=1),))) == {"shape/length"}
+    tasks = (replace(loop.tasks[0], stage=7), *loop.tasks[1:])
+    assert codes(graph, replace(schedule, loops=(replace(loop, tasks=tasks),))) == {"shape/stage"}
+
+
+def test_what_the_kernel_has_not_is_not_scheduled() -> None:
+    graph, schedule = solved()
+    (loop,) = schedule.loops
+    twice = replace(loop, tasks=(*loop.tasks, replace(loop.tasks[0], task="ghost")))
+    assert codes(graph, replace(schedule, loops=(twice,))) == {"shape/task-unknown"}
+    assert codes(graph, replace(schedule, loops=(loop, replace(loop, scope="ghost")))) == {"shape/scope-unknown"}
+    ghost = replace(schedule.buffers[0], buffer="ghost")
+    assert codes(graph, replace(schedule, buffers=(*schedule.buffers, ghost))) == {"buffer_versions/unknown"}
+
+
+def test_modes_and_who_chose_them_follow_from_the_kernel() -> None:
+    graph, schedule = solved()
+    first, *rest = schedule.buffers
+    for changed in (
+        replace(first, mode=VersionMode.COUNTER),
+        replace(first, mode_chosen_by=ChosenBy.SOLVER),
+        replace(first, versions_chosen_by=ChosenBy.RULE),
+        replace(first, eligible=False),
+    ):
+        assert codes(graph, replace(schedule, buffers=(changed, *rest))) == {"buffer_versions/entry"}
+
+
+def test_a_pinned_schedule_is_held_to_the_problem_with_its_pins() -> None:
+    """Five versions in a loop of two stages: more than the solver may choose, but a user may fix them."""
+    graph = gemm_graph(gemm_call(), sizes=(16384, 16384))
+    pins = Pins(buffers=(BufferPin("A", 5),))
+    verdict = solve_graph(graph, A950, pins)
+    assert isinstance(verdict, ProvenOptimal)
+    assert isinstance(verdict.schedule, BufferSchedule)
+    assert verdict.certificate.verified
+    assert codes(graph, verdict.schedule) == set()
+    loops = tuple(
+        replace(loop, tasks=tuple(replace(t, start_cycle=0, stage=0) for t in loop.tasks))
+        for loop in verdict.schedule.loops
+    )
+    assert "dependence/lag" in codes(graph, replace(verdict.schedule, loops=loops))
 
 
 def test_a_buffer_without_a_count() -> None:
