@@ -1,13 +1,13 @@
 """Forecasts in cycles, for devices whose cost model has no clock
 
-Revision 0006, after 0005. Marked pre: safe while the old code still runs (its candidates have none).
+Revision 0007, after 0006. Marked pre: safe while the old code still runs (its candidates have none).
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0006"
-down_revision = "0005"
+revision = "0007"
+down_revision = "0006"
 branch_labels = None
 depends_on = None
 
