@@ -1,6 +1,6 @@
 """Forged copies of a certificate: each field in turn, by its type, so that a field that is added later is forged, too."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 from types import NoneType, UnionType
@@ -33,6 +33,14 @@ def _others(kind: Any, value: Any) -> Iterator[Any]:
         yield from (value + 1, value - 1, value * 2 + 1, 0 if value else -1)
     elif kind is str:
         yield from ("another text", "search:z3 proved anything", "sha256:" + "0" * 64)
+    elif kind is float:
+        yield from (value + 1.0, -1.0)
+    elif get_origin(kind) in (dict, Mapping):
+        of_key, of_value = get_args(kind)
+        yield {**value, _sample(of_key): _sample(of_value)}
+        for key in list(value)[:1]:
+            yield {name: part for name, part in value.items() if name != key}
+            yield {**value, key: next(_others(of_value, value[key]))}
     elif get_origin(kind) is tuple:
         member = get_args(kind)[0]
         yield (*value, _sample(member))

@@ -6,34 +6,28 @@ A solve may ignore every limit that its engine offers (native code, lost timeout
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from warpwright.solver.ascend.kernel_solve import solve_graph
 from warpwright.solver.candidates import propose_family
 from warpwright.solver.domain import (
-    BufferSchedule,
-    Certificate,
     Feasible,
     HardwareProfile,
     KernelGraph,
-    NotApplicable,
     Pins,
     Proposals,
-    Schedule,
     TargetFamily,
     dump,
     load,
 )
 from warpwright.solver.engines import Budget
 from warpwright.solver.explain import explain
-from warpwright.solver.warp.certificate_check import certified_problem
 from warpwright.solver.warp.problem import close_problem
-from warpwright.solver.warp.recheck import recheck
 from warpwright.solver.warp.solve import solve
 from warpwright.tuning.partial_answer import keep
 
-__all__ = ["explain_warp", "propose_warp", "recheck_certificate", "solve_warp"]
+__all__ = ["explain_warp", "propose_warp", "solve_warp"]
 
 
 def propose_warp(payload: dict[str, Any]) -> dict[str, Any]:
@@ -86,23 +80,6 @@ def explain_warp(payload: dict[str, Any]) -> dict[str, Any]:
         budget=_budget(payload),
     )
     return {"explanation": found.to_dict()}
-
-
-def recheck_certificate(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``recheck.certificate``: looks for something below each bound of a certificate that holds so far.
-
-    Keys: ``graph``, ``profile``, ``schedule``, ``certificate``, ``engine`` (the second one), ``seed``, ``work_limit``,
-    ``wall_seconds``. Returns ``proofs``, one per bound.
-    """
-    graph, profile = _graph(payload["graph"]), _profile(payload)
-    schedule: Schedule = load(Schedule, payload["schedule"])
-    certificate: Certificate = load(Certificate, payload["certificate"])
-    if isinstance(schedule, BufferSchedule):
-        raise NotApplicable("buffer schedules have no second engine yet", code="recheck-not-applicable")
-    problem, _ = certified_problem(graph, profile, schedule, certificate)
-    bound = certificate.lower_bound.cycles
-    proof = recheck(problem, schedule, bound, engine=str(payload["engine"]), budget=_budget(payload))
-    return {"proofs": [asdict(proof)]}
 
 
 def _numbered(proposals: Proposals, numbers: Sequence[int]) -> Proposals:

@@ -18,11 +18,14 @@ from warpwright.solver.domain import (
     documents,
 )
 from warpwright.solver.domain.certificate_check import CertificateCheck, ProofCheck, ProofFinding, Refusal, check_status
+from warpwright.solver.modulo import ModuloProblem, verify
+from warpwright.solver.modulo.certificate_check import check_answer
+from warpwright.solver.modulo.stated_answer import StatedAnswer, parse_answer
 from warpwright.solver.warp.certificate_check import certified_problem, check_certificate
 from warpwright.tuning.children import ChildPool, Limits, Returned
 from warpwright.tuning.solver_attempts import OTHER_ENGINE
 
-__all__ = ["Stated", "Verification", "rechecked", "verification_of"]
+__all__ = ["Stated", "Verification", "answer_rechecked", "answer_verification", "rechecked", "verification_of"]
 
 WORK_LIMIT = 2_000_000
 WALL_SECONDS = 120.0
@@ -109,13 +112,37 @@ def rechecked(
         "profile": documents.dump(profile),
         "schedule": documents.dump(stated.schedule),
         "certificate": documents.dump(certificate),
-        "engine": OTHER_ENGINE[certificate.engine],
-        "seed": 0,
-        "work_limit": WORK_LIMIT,
-        "wall_seconds": WALL_SECONDS,
     }
+    return _asked("recheck.certificate", payload, certificate.engine, found, pool)
+
+
+def answer_verification(problem: ModuloProblem, answer: StatedAnswer) -> Verification:
+    """Judges a modulo answer without any engine.
+
+    Raises:
+        DocumentError: it has no schedule, or one of other operations.
+    """
+    schedule = answer.placed(problem)
+    broken = verify(problem, schedule)
+    return Verification(broken, None if broken else check_answer(problem, schedule, answer))
+
+
+def answer_rechecked(problem: str, answer: str, found: Verification, *, pool: ChildPool) -> Verification:
+    """As :func:`rechecked`, of a modulo problem and its answer as JSON texts."""
+    if found.certificate is None or found.certificate.refused:
+        return found
+    stated = parse_answer(answer)
+    return _asked("recheck.answer", {"problem": problem, "answer": answer}, stated.proven_by, found, pool)
+
+
+def _asked(task: str, payload: dict[str, Any], proven_by: str, found: Verification, pool: ChildPool) -> Verification:
+    """The proofs of a certificate by another engine than the one that made them."""
+    engine = OTHER_ENGINE.get(proven_by, "z3")
+    asked = {**payload, "engine": engine, "seed": 0, "work_limit": WORK_LIMIT, "wall_seconds": WALL_SECONDS}
     limits = Limits(wall_seconds=2 * WALL_SECONDS + GRACE_SECONDS, cpu_seconds=2 * WALL_SECONDS + GRACE_SECONDS)
-    reply = pool.run("recheck.certificate", payload, limits)
+    reply = pool.run(task, asked, limits)
     if not isinstance(reply, Returned):
         raise reply_error(reply, "the recheck")
-    return replace(found, certificate=replace(check, proofs=_PROOFS.validate_python(reply.value["proofs"])))
+    assert found.certificate is not None
+    proofs = _PROOFS.validate_python(reply.value["proofs"])
+    return replace(found, certificate=replace(found.certificate, proofs=proofs))

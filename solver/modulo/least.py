@@ -15,7 +15,7 @@ from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
 from warpwright.solver.modulo.run import SearchRun, checked, encode
 from warpwright.solver.modulo.size import LARGEST_MODEL, joint_size, with_groups_of
 
-__all__ = ["ARITHMETIC", "Least", "least_interval"]
+__all__ = ["ARITHMETIC", "SEARCHED", "Least", "excluded", "least_interval"]
 
 GUESS_WORK = 60
 """Work for the timing under one guess of the groups in the first round; it doubles every round."""
@@ -58,6 +58,11 @@ class Least:
         """Raises the bound to one that an engine has proven."""
         if bound.cycles > self.bound.cycles:
             self.bound, self.proven_by = bound, engine
+
+
+def excluded(bound: Bound) -> Bound:
+    """The bound after a search has excluded its own interval."""
+    return Bound(bound.cycles + 1, f"{bound.reason} excluded by search")
 
 
 def least_interval(run: SearchRun, problem: ModuloProblem, first: Bound, high: int, *, constructive: bool) -> Least:
@@ -163,7 +168,7 @@ def _settled(
         return True
     if result.status is EngineStatus.INFEASIBLE:
         least.reason = ""
-        least.exclude(Bound(least.bound.cycles + 1, f"{least.bound.reason} excluded by search"), run.engine.name)
+        least.exclude(excluded(least.bound), run.engine.name)
         return True
     return False
 

@@ -7,7 +7,7 @@ from warpwright.solver.modulo.problem import ModuloProblem, ModuloSchedule
 from warpwright.solver.modulo.run import SearchRun, checked, encode
 from warpwright.solver.modulo.size import LARGEST_MODEL, joint_size
 
-__all__ = ["polish"]
+__all__ = ["length_of", "polish"]
 
 SHARE = 4
 """Shortening may use a quarter of the work of the interval: it never changes what was proven."""
@@ -32,15 +32,21 @@ def polish(run: SearchRun, problem: ModuloProblem, schedule: ModuloSchedule) -> 
     return (better if better.length(problem) <= schedule.length(problem) else schedule), proven
 
 
-def _objectives(encoding: ModuloEncoding) -> list[Expr]:
-    """Length, then the sum of memory peaks, then hand-offs between groups."""
+def length_of(encoding: ModuloEncoding) -> Expr:
+    """The cycles from the first issue of an iteration to its last end, as an expression of the model that is at least that."""
     model, problem = encoding.model, encoding.problem
     longest = (problem.max_stages + 1) * encoding.high + max(op.cycles for op in problem.ops)
     first, length = model.integer("first", 0, longest), model.integer("length", 0, longest)
-    levels = [Expr(((1, length),))]
     for op in problem.ops:
         model.at_least(encoding.time(op) - first, 0)
         model.at_least(length + first - encoding.time(op), op.cycles)
+    return Expr(((1, length),))
+
+
+def _objectives(encoding: ModuloEncoding) -> list[Expr]:
+    """Length, then the sum of memory peaks, then hand-offs between groups."""
+    model, problem = encoding.model, encoding.problem
+    levels = [length_of(encoding)]
     peaks = []
     for store in problem.memories:
         peak = model.integer(f"peak:{store.name}", 0, store.capacity)

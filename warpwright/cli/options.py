@@ -145,10 +145,17 @@ class VerifyOptions:
 
     schedule: Annotated[
         Path,
-        typer.Argument(metavar="SCHEDULE.json", help="A schedule, a verdict of solve --json, or a candidate.json."),
+        typer.Argument(
+            metavar="SCHEDULE.json", help="A schedule, a verdict or an answer of solve --json, or a candidate.json."
+        ),
     ]
-    kernel: Annotated[Path, typer.Option("--kernel", help="The kernel file that it belongs to.")]
-    profile: ProfileName
+    kernel: Annotated[Path | None, typer.Option("--kernel", help="The kernel file that it belongs to.")] = None
+    profile: Annotated[str | None, typer.Option("--profile", "-p", help="Device: a built-in name or a TOML file.")] = (
+        None
+    )
+    problem: Annotated[
+        Path | None, typer.Option("--problem", help="The modulo problem (JSON) that it answers, instead of a kernel.")
+    ] = None
     function: Function = None
     settings: Settings = field(default_factory=list)
     recheck: Annotated[
@@ -156,6 +163,12 @@ class VerifyOptions:
         typer.Option("--recheck", help="Let a second engine look for something better than the certificate's bound."),
     ] = False
     json: Json = False
+
+    def __post_init__(self) -> None:
+        if (self.problem is None) is (self.kernel is None and self.profile is None):
+            raise typer.BadParameter("give --kernel and --profile, or --problem")
+        if self.problem is None and (self.kernel is None or self.profile is None):
+            raise typer.BadParameter("a kernel needs --kernel and --profile")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,28 @@ With ``--recheck`` a second engine looks for something better than the certifica
 
 import json
 import sys
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from warpwright.cli.exit_codes import ExitCode
-from warpwright.cli.inputs import kernel_of, profile_of, stated_of
+from warpwright.cli.inputs import kernel_of, profile_of, read_text, stated_of
 from warpwright.cli.options import VerifyOptions
 from warpwright.cli.render import console
 from warpwright.extras import needs
 from warpwright.graphs import read_graph
 from warpwright.solver.domain.certificate_check import CertificateCheck, FieldFinding
+from warpwright.solver.modulo import read_problem
+from warpwright.solver.modulo.stated_answer import parse_answer
 from warpwright.tuning.children import ChildPool
-from warpwright.verification import Verification, rechecked, verification_of
+from warpwright.verification import (
+    Verification,
+    answer_rechecked,
+    answer_verification,
+    rechecked,
+    verification_of,
+)
 
 __all__ = ["run_verify"]
 
@@ -28,20 +37,41 @@ def run_verify(options: VerifyOptions) -> ExitCode:
     Raises:
         ExtraMissing: TileLang, which reads the kernel, is not installed, or for ``--recheck`` no solver.
     """
-    needs("reading a kernel", "kernels", *(["solve"] if options.recheck else []))
-    profile = profile_of(options.profile)
+    if options.recheck:
+        needs("searching for something better", "solve")
+    if options.problem is not None:
+        what, found = _of_problem(options, options.problem)
+    else:
+        assert options.kernel is not None
+        assert options.profile is not None
+        what, found = _of_kernel(options, options.kernel, options.profile)
+    if options.json:
+        sys.stdout.write(json.dumps(found.document()) + "\n")
+    else:
+        _print(f"{options.schedule.name} for {what}", found, console())
+    return _exit_code(found)
+
+
+def _of_kernel(options: VerifyOptions, file: Path, device: str) -> tuple[str, Verification]:
+    needs("reading a kernel", "kernels")
+    profile = profile_of(device)
     stated = stated_of(options.schedule)
     with ChildPool(1) as pool:
-        kernel = kernel_of(options.kernel, options.function, options.settings, pool=pool)
+        kernel = kernel_of(file, options.function, options.settings, pool=pool)
         graph = read_graph(kernel.variants[0].ir, profile, pool=pool)
         found = verification_of(graph, profile, stated)
         if options.recheck:
             found = rechecked(graph, profile, stated, found, pool=pool)
-    if options.json:
-        sys.stdout.write(json.dumps(found.document()) + "\n")
-    else:
-        _print(f"{options.schedule.name} for {kernel.name} on {profile.name}", found, console())
-    return _exit_code(found)
+    return f"{kernel.name} on {profile.name}", found
+
+
+def _of_problem(options: VerifyOptions, file: Path) -> tuple[str, Verification]:
+    problem, text = read_problem(file), read_text(options.schedule)
+    found = answer_verification(problem, parse_answer(text))
+    if options.recheck:
+        with ChildPool(1) as pool:
+            found = answer_rechecked(read_text(file), text, found, pool=pool)
+    return problem.name, found
 
 
 def _exit_code(found: Verification) -> ExitCode:

@@ -91,6 +91,18 @@ def test_a_modulo_problem_from_a_file(capsys: pytest.CaptureFixture[str], tmp_pa
     code, out = run(capsys, "solve", "--problem", str(path), "--json")
     answer = json.loads(out)
     assert (code, answer["proven"], answer["verified"]) == (ExitCode.OK, True, True)
+    given = tmp_path / "answer.json"
+    given.write_text(out)
+    code, out = run(capsys, "verify", str(given), "--problem", str(path))
+    assert code == ExitCode.OK
+    assert "claimed by cpsat, not rechecked" in out
+    code, out = run(capsys, "verify", str(given), "--problem", str(path), "--recheck", "--json")
+    assert code == ExitCode.OK
+    assert {proof["finding"] for proof in json.loads(out)["certificate"]["proofs"]} == {"rechecked"}
+    given.write_text(json.dumps({**answer, "proven_by": "z3"}))
+    code, out = run(capsys, "verify", str(given), "--problem", str(path), "--json")
+    assert code == ExitCode.FALSE_CERTIFICATE
+    assert [each["code"] for each in json.loads(out)["certificate"]["refused"]] == ["certificate/proven-by"]
     code, out = run(capsys, "solve", "--problem", str(path))
     assert "verified: yes" in out
 
