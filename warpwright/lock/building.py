@@ -15,13 +15,13 @@ from typing import Any
 from warpwright.errors import LockError
 from warpwright.graphs import read_kernel, reply_error
 from warpwright.kernel_file import KernelFile, KernelVariant, read_kernel_file
-from warpwright.legality import violations_of
 from warpwright.lock.document import LockEntry, read_lock
 from warpwright.lock.exclusive import alone_in
 from warpwright.solver.domain import HardwareProfile, Outcome, TargetFamily, WarpSchedule, digest_text, documents
 from warpwright.solver.profiles import load_profile
 from warpwright.toolchains import toolchain_of
 from warpwright.tuning.children import ChildPool, Limits, Returned, users_environment
+from warpwright.verification import Stated, verification_of
 
 __all__ = ["BuiltKernel", "build_locked", "check_entry", "check_toolchain", "folder_names"]
 
@@ -123,7 +123,7 @@ def check_entry(
     """The entry's kernel file, variant and profile, if nothing that it depends on has changed.
 
     Raises:
-        LockError: ``lock-toolchain``, ``lock-profile``, ``lock-variant``, ``lock-ir`` or ``lock-illegal``.
+        LockError: ``lock-toolchain``, ``lock-profile``, ``lock-variant``, ``lock-ir``, ``lock-illegal`` or ``lock-certificate``.
     """
     profile = load_profile(str(base / entry.profile_file) if entry.profile_file is not None else entry.profile)
     check_toolchain(entry, profile.family)
@@ -136,9 +136,14 @@ def check_entry(
     graph, ir_hash = read_kernel(variant.ir, profile, pool=pool)
     if ir_hash != entry.ir_hash:
         raise _differs(entry, "the kernel has changed since it was locked", "lock-ir")
-    if entry.schedule is not None and (broken := violations_of(graph, profile, entry.schedule)):
-        rules = "; ".join(f"{each.family}: {each.message}" for each in broken[:3])
-        raise _differs(entry, f"the locked schedule is illegal: {rules}", "lock-illegal")
+    if entry.schedule is not None:
+        found = verification_of(graph, profile, Stated(entry.schedule, entry.certificate))
+        if found.violations:
+            rules = "; ".join(f"{each.family}: {each.message}" for each in found.violations[:3])
+            raise _differs(entry, f"the locked schedule is illegal: {rules}", "lock-illegal")
+        if found.refused:
+            fields = "; ".join(each.message for each in found.refused[:3])
+            raise _differs(entry, f"the locked certificate is false: {fields}", "lock-certificate")
     return kernel, variant, profile
 
 

@@ -99,6 +99,16 @@ def test_an_illegal_schedule_is_never_built(project: Path, entry: LockEntry, poo
     assert caught.value.code == "lock-illegal"
 
 
+def test_a_false_certificate_stops_the_build(project: Path, entry: LockEntry, pool: ChildPool) -> None:
+    assert entry.certificate is not None
+    check_entry(entry, project, pool=pool)
+    forged = replace(entry.certificate, on_chip_bytes=entry.certificate.on_chip_bytes - 1)
+    with pytest.raises(LockError, match="on_chip_bytes") as caught:
+        check_entry(replace(entry, certificate=forged), project, pool=pool)
+    assert caught.value.code == "lock-certificate"
+    assert "warpwright lock gemm.py" in caught.value.message
+
+
 def test_a_kernel_that_changed_stops_the_build(
     project: Path, entry: LockEntry, pool: ChildPool, tmp_path: Path
 ) -> None:

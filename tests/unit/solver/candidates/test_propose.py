@@ -11,6 +11,7 @@ from warpwright.solver.candidates import propose, propose_family
 from warpwright.solver.domain import DepthPin, KernelGraph, Outcome, Pins, Proposals, dumps
 from warpwright.solver.forecast import simulate
 from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.certificate_check import certified_problem, check_certificate
 from warpwright.solver.warp.verify import verify
 
 H200 = load_profile("h200")
@@ -43,6 +44,9 @@ def test_eight_verified_schedules_no_two_alike(gemm: Proposals, attention: Propo
             assert verify(family[candidate.variant][1], H200, warp_schedule(candidate)) == ()
             assert candidate.certificate is not None
             assert candidate.certificate.verified
+            graph, schedule = family[candidate.variant][1], warp_schedule(candidate)
+            problem, fault = certified_problem(graph, H200, schedule, candidate.certificate)
+            assert check_certificate(problem, schedule, candidate.certificate, fault).refused == ()
             assert candidate.outcome is Outcome.PROPOSED
             assert candidate.params == family[candidate.variant][0]
 
