@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 __all__ = ["forgeries"]
 
@@ -27,6 +27,8 @@ def _others(kind: Any, value: Any) -> Iterator[Any]:
         if NoneType in get_args(kind):
             yield None
         kind = next((each for each in options if isinstance(value, get_origin(each) or each)), options[0])
+    if get_origin(kind) is Literal:
+        return  # one value alone is possible
     if kind is bool:
         yield not value
     elif kind is int:

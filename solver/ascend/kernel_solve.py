@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from warpwright.solver.ascend import kernel_capacity
-from warpwright.solver.ascend.certify import certificate_of
+from warpwright.solver.ascend.certify import all_proven, certificate_of
 from warpwright.solver.ascend.conflicts import conflicts
 from warpwright.solver.ascend.optimise import NodeLimits
 from warpwright.solver.ascend.pinned_calls import LoopEnd, loop_end, with_fixed_versions, with_nested_loops
 from warpwright.solver.ascend.pins import checked_pins, merged_pins
-from warpwright.solver.ascend.problem import NO_LIMIT, LoopProblem, Problem, problem_from_call
+from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
+from warpwright.solver.ascend.profile_limits import within_profile
 from warpwright.solver.ascend.sharing import within_kernel
 from warpwright.solver.ascend.solve import CallResult, solve_problem
 from warpwright.solver.ascend.verify import verify_buffers
@@ -102,7 +103,7 @@ def _scopes(
     for call, original in pinned.calls:
         problem = with_nested_loops(pinned.graph, call, original, loops)
         if isinstance(problem, LoopProblem):
-            problem = _free_limits(problem, pinned.pins)
+            problem = within_profile(problem, profile, pinned.pins.unlimited_memories)
             if share:
                 problem = within_kernel(pinned.graph, profile, call, problem, counts, pinned.pins.unlimited_memories)
         result = solve_problem(problem, engine=engine, budget=limits)
@@ -116,13 +117,6 @@ def _scopes(
             loops[call.scope] = end
         solved.append((call, problem, result))
     return solved
-
-
-def _free_limits(problem: LoopProblem, pins: Pins) -> LoopProblem:
-    groups = tuple(
-        replace(g, limit_bytes=NO_LIMIT) if g.name in pins.unlimited_memories else g for g in problem.memory_groups
-    )
-    return replace(problem, memory_groups=groups)
 
 
 def _kernel_conflicts(pinned: _Pinned, profile: HardwareProfile, counts: Mapping[str, int]) -> tuple[Conflict, ...]:
@@ -144,9 +138,8 @@ def _verdict(pinned: _Pinned, profile: HardwareProfile, engine: str, limits: Nod
     loops = tuple(_loop(call, problem, result) for call, problem, result in solved)
     schedule = BufferSchedule(entries, loops, pinned.pins.unlimited_memories)
     verified = not verify_buffers(pinned.graph, profile, schedule) and bool(pinned.calls)
-    uses = kernel_capacity.uses(pinned.graph, profile, counts)
-    certificate = certificate_of(pinned.graph, schedule, solved, uses, profile, engine, limits, verified=verified)
-    if all(result.proven for _, _, result in solved):
+    certificate = certificate_of(pinned.graph, profile, schedule, solved, engine, limits.interval, verified=verified)
+    if all_proven(certificate):
         return ProvenOptimal(schedule, certificate)
     return Feasible(schedule, certificate)
 

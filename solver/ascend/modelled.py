@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from warpwright.solver.ascend.bounds import clique_bound, clique_tasks, issue_bound
 from warpwright.solver.ascend.families import build_network
 from warpwright.solver.ascend.optimise import (
+    STRAIGHT_BOUND,
     NodeLimits,
     Optimum,
     least_by_bounds,
@@ -26,7 +27,7 @@ from warpwright.solver.domain import Bound
 from warpwright.solver.engines import Budget, Engine, EngineStatus, engine
 from warpwright.solver.engines.model import Model, Var, linear
 
-__all__ = ["model_at", "optimise_straight_with_engine", "optimise_with_engine"]
+__all__ = ["model_at", "optimise_straight_with_engine", "optimise_with_engine", "searched_by"]
 
 
 @dataclass(slots=True)
@@ -44,12 +45,14 @@ def model_at(
     *,
     objective: bool,
     least_length: int = 0,
+    most_length: int | None = None,
     offsets: Sequence[int] | None = None,
 ) -> _Built:
     """The model of a network at the state's interval, inside the state's bounds.
 
     Starts are relative to task 0, or absolute when the network has an origin. ``least_length`` is a proven bound of the
-    schedule length, added as a redundant constraint: it lets an engine stop at a plan that reaches it. ``offsets`` fixes
+    schedule length, added as a redundant constraint: it lets an engine stop at a plan that reaches it. ``most_length`` is
+    a length that a plan may not exceed. ``offsets`` fixes
     the modular offset of every exclusion, which leaves plain difference constraints.
     """
     model, network, interval = Model(), search.network, state.interval
@@ -67,6 +70,9 @@ def model_at(
             if arc.source != arc.target:
                 gap = starts[arc.target] - starts[arc.source]
                 model.at_least(gap, arc.lag - interval * arc.distance, note=f"{arc.source}->{arc.target}")
+            elif arc.lag > interval * arc.distance:
+                # A recurrence of one task has no variable: at this interval it cannot hold.
+                model.at_least(model.integer(f"recurrence {arc.source}", 0, 0), 1, note=f"task {arc.source} on itself")
     for version in network.version_arcs:
         with model.family(version.family):
             gap = starts[version.target] - starts[version.source] + interval * versions[version.buffer]
@@ -79,6 +85,8 @@ def model_at(
     first, last = _ends(model, search, starts)
     with model.family("length"):
         model.at_least(last - first, least_length)
+        if most_length is not None:
+            model.at_most(last - first, most_length)
     total = linear(*((size, versions[b]) for b, size in enumerate(network.sizes)))
     if objective:
         model.minimize(*([total] if total.terms else []), last - first)
@@ -126,6 +134,11 @@ def _ends(model: Model, search: Search, starts: list[Var]) -> tuple[Var, Var]:
     return first, last
 
 
+def searched_by(name: str) -> str:
+    """The reason of a bound that an engine proved."""
+    return f"search:{name} excludes everything below"
+
+
 def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget, *, proposals: bool = True) -> Optimum:
     """Interval, bytes and length with an engine of :mod:`warpwright.solver.engines`; bounds and bisection as in the exact search.
 
@@ -167,7 +180,7 @@ def optimise_with_engine(problem: LoopProblem, name: str, budget: Budget, *, pro
         elif low < top:
             trial = (low + top) // 2
     if raised and proven:
-        bounds.append(Bound(top, f"search:{name} excludes every smaller interval"))
+        bounds.append(Bound(top, searched_by(name)))
     return _levels(problem, search, top, best, clique, solver, budget, bounds, proven, work)
 
 
@@ -199,9 +212,12 @@ def optimise_straight_with_engine(problem: StraightProblem, name: str, budget: B
     starts = [s - min(starts) for s in starts]
     length = max(s + lat for s, lat in zip(starts, problem.latencies, strict=True))
     optimal = result.status is EngineStatus.OPTIMAL
-    bound = Bound(length if optimal else 0, f"search:{name}")
+    least = length_bound(state, network.lengths, clique_tasks(problem, network), problem.iis)
+    bounds = [Bound(least, STRAIGHT_BOUND)]
+    if optimal and length > least:
+        bounds.append(Bound(length, searched_by(name)))
     plan = SearchSolution(tuple(starts), (), DiscreteChoices((), (), ()))
-    return Optimum(plan, None, (bound,), optimal, 0, True, length, bound.cycles, optimal, result.work)
+    return Optimum(plan, None, tuple(bounds), optimal, 0, True, length, bounds[-1].cycles, optimal, result.work)
 
 
 def _levels(

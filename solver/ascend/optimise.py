@@ -20,6 +20,8 @@ from warpwright.solver.ascend.symmetry import symmetry_arcs
 from warpwright.solver.domain import Bound
 
 __all__ = [
+    "SEARCHED",
+    "STRAIGHT_BOUND",
     "NodeLimits",
     "Optimum",
     "least_by_bounds",
@@ -27,8 +29,14 @@ __all__ = [
     "optimise_loop",
     "optimise_straight",
     "shortest",
+    "straight_bound",
     "straight_network",
 ]
+
+
+SEARCHED = "search:every order of the excluded pairs fails below"
+"""The reason of a bound that the exact search proved."""
+STRAIGHT_BOUND = "makespan:longest path, or tasks of one resource in turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +116,20 @@ def optimise_straight(problem: StraightProblem, limits: NodeLimits) -> Optimum:
     plan, length, bound, more = shortest(
         search, root, horizon, plan, None, clique, problem.iis, NodeLimits(length=limits.interval)
     )
-    reason = Bound(bound, "makespan:longest path, tasks of one resource in turn, or search")
+    bounds = [Bound(length_bound(root, network.lengths, clique, problem.iis), STRAIGHT_BOUND)]
+    if bound > bounds[0].cycles:
+        bounds.append(Bound(bound, SEARCHED))
     proven = length == bound
-    return Optimum(plan, None, (reason,), proven, 0, True, length, bound, proven, meter.spent + more)
+    return Optimum(plan, None, tuple(bounds), proven, 0, True, length, bound, proven, meter.spent + more)
+
+
+def straight_bound(problem: StraightProblem) -> int:
+    """Cycles that a straight-line list takes at least, by arithmetic alone."""
+    network, horizon = straight_network(problem)
+    root = Search(network, horizon).root(horizon)
+    if root is None:
+        return max(problem.latencies)
+    return length_bound(root, network.lengths, clique_tasks(problem, network), problem.iis)
 
 
 def straight_network(problem: StraightProblem) -> tuple[Network, int]:
@@ -223,7 +242,7 @@ def _between(
                 floor = low
             proven = proven and known
     if floor is not None:
-        bounds.append(Bound(floor, "search:every order of the excluded pairs fails below"))
+        bounds.append(Bound(floor, SEARCHED))
     return _Interval(best, top, bounds, proven)
 
 

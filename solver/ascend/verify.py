@@ -1,14 +1,15 @@
 """The verifier of Ascend schedules: a whole BufferSchedule against a graph and a profile, without any engine."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 
 from warpwright.solver.ascend import kernel_capacity
 from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.families import check_answer
 from warpwright.solver.ascend.pinned_calls import LoopEnd, loop_end, with_fixed_versions, with_nested_loops
-from warpwright.solver.ascend.problem import NO_LIMIT, LoopProblem, Problem, StraightProblem, problem_from_call
+from warpwright.solver.ascend.problem import LoopProblem, Problem, StraightProblem, problem_from_call
+from warpwright.solver.ascend.profile_limits import within_profile
 from warpwright.solver.ascend.versions import buffer_versions
 from warpwright.solver.domain import (
     BufferPin,
@@ -24,7 +25,7 @@ from warpwright.solver.domain import (
     Violation,
 )
 
-__all__ = ["calls_of", "verify_answer", "verify_buffers"]
+__all__ = ["calls_of", "pins_of", "verify_answer", "verify_buffers"]
 
 verify_answer = check_answer
 """Checks one answer to one scheduler call."""
@@ -35,7 +36,7 @@ def verify_buffers(graph: KernelGraph, profile: HardwareProfile, schedule: Buffe
     counts = {buffer.buffer: buffer.versions for buffer in schedule.buffers}
     loops = {loop.scope: loop for loop in schedule.loops}
     found: list[Violation] = []
-    for call, problem in calls_of(graph, schedule):
+    for call, problem in calls_of(graph, profile, schedule):
         if call.scope not in loops:
             found.append(Violation("shape", "scope-missing", f"no times for scope {call.scope!r}", call.scope))
         else:
@@ -84,6 +85,12 @@ def _entries(graph: KernelGraph, schedule: BufferSchedule, counts: Mapping[str, 
     ]
 
 
+def pins_of(schedule: BufferSchedule) -> Pins:
+    """What the user fixed, as the schedule says."""
+    pins = tuple(pin for each in schedule.buffers if (pin := _pin(each)) is not None)
+    return Pins(buffers=pins, unlimited_memories=schedule.unlimited_memories)
+
+
 def _pin(each: BufferVersions) -> BufferPin | None:
     """The pin behind an entry that the user fixed; None if nothing of it was."""
     if each.manual_versions is not None:
@@ -102,7 +109,9 @@ def _differs(each: BufferVersions, expected: BufferVersions) -> str:
     return ", ".join(f"{name} is {getattr(each, name)}, not {getattr(expected, name)}" for name in names)
 
 
-def calls_of(graph: KernelGraph, schedule: BufferSchedule) -> list[tuple[SchedulerCall, Problem]]:
+def calls_of(
+    graph: KernelGraph, profile: HardwareProfile, schedule: BufferSchedule
+) -> list[tuple[SchedulerCall, Problem]]:
     """The kernel's scheduling problems as this schedule's own choices put them: counts that the user fixed are distances, and
     nested loops take the cycles that the schedule gives them.
     """
@@ -117,7 +126,8 @@ def calls_of(graph: KernelGraph, schedule: BufferSchedule) -> list[tuple[Schedul
     for recorded in graph.calls:
         call, problem = recorded, problem_from_call(json.loads(recorded.arguments))
         if isinstance(problem, LoopProblem):
-            call, problem = with_fixed_versions(call, _lifted(problem, schedule.unlimited_memories), fixed)
+            call, problem = with_fixed_versions(call, problem, fixed)
+            problem = within_profile(problem, profile, schedule.unlimited_memories)
         problem = with_nested_loops(graph, call, problem, ends)
         found.append((call, problem))
         loop = loops.get(call.scope)
@@ -125,13 +135,6 @@ def calls_of(graph: KernelGraph, schedule: BufferSchedule) -> list[tuple[Schedul
         if loop is not None and complete and (end := loop_end(problem, _answer(call, loop, {}))) is not None:
             ends[call.scope] = end
     return found
-
-
-def _lifted(problem: LoopProblem, unlimited: Collection[str]) -> LoopProblem:
-    groups = tuple(
-        replace(group, limit_bytes=NO_LIMIT) if group.name in unlimited else group for group in problem.memory_groups
-    )
-    return replace(problem, memory_groups=groups)
 
 
 def _answer(call: SchedulerCall, loop: LoopSchedule, counts: Mapping[str, int]) -> SchedulerAnswer:

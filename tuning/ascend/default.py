@@ -9,7 +9,7 @@ from warpwright.solver.ascend.total_cycles import total_cycles
 from warpwright.solver.ascend.versions import buffer_versions
 from warpwright.solver.domain import BufferSchedule, Conflict, HardwareProfile
 from warpwright.tuning.ascend.graph import read_graph
-from warpwright.tuning.ascend.kernel import less_bytes, overflows_of
+from warpwright.tuning.ascend.kernel import overflows_of
 from warpwright.tuning.ascend.plan import Planner
 
 __all__ = ["TilelangChoice", "tilelang_choice"]
@@ -31,7 +31,7 @@ def tilelang_choice(function: Any, profile: HardwareProfile) -> TilelangChoice:
         NotApplicable, LoweringFailed: as :func:`warpwright.lowering.ascend.lower.lower_watched`.
     """
     pins = read_pins(function)
-    planner = Planner(None, {pin.buffer: pin for pin in pins.buffers}, less_bytes(profile))
+    planner = Planner(None, {pin.buffer: pin for pin in pins.buffers}, profile, pins.unlimited_memories)
     watched = lower_watched(function, None, planner.begin, planner.observe)
     assert watched.layout is not None
     graph = read_graph(watched.layout, planner.asked, profile, pins, watched.shared)

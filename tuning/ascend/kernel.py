@@ -12,7 +12,7 @@ from warpwright.lowering.ascend.annotations import read_pins, storage_shapes, wi
 from warpwright.lowering.ascend.lower import LoweringFailed, Watched, lower_watched
 from warpwright.lowering.ascend.rings import check_rings
 from warpwright.solver.ascend import kernel_capacity
-from warpwright.solver.ascend.certify import certificate_of
+from warpwright.solver.ascend.certify import all_proven, certificate_of
 from warpwright.solver.ascend.optimise import NodeLimits
 from warpwright.solver.ascend.pins import checked_pins, merged_pins
 from warpwright.solver.ascend.verify import verify_buffers
@@ -36,26 +36,13 @@ from warpwright.tuning.ascend.oracle import find_oracle, opinion_text
 from warpwright.tuning.ascend.plan import InfeasibleKernel, Planner, Policy, Replay, ScheduleRefused, Solver
 
 __all__ = [
-    "TILELANG_BYTES",
     "Planned",
-    "less_bytes",
     "overflows_of",
     "pinned",
     "plan_kernel",
     "replay_kernel",
     "schedule_pins",
 ]
-
-TILELANG_BYTES: dict[Memory, int] = {
-    Memory.UB: 253_952,
-    Memory.L1: 524_288,
-    Memory.L0A: 65_536,
-    Memory.L0B: 65_536,
-    Memory.L0C: 262_144,
-}
-"""Capacities that TileLang's scheduler assumes, for every device (TileLang 0.1.15 wheel, ``auto_schedule.cc:83-140``)."""
-
-SIMT_BYTES = 221_184
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +138,7 @@ def _check_family(profile: HardwareProfile) -> None:
 def _lowered(
     function: Any, profile: HardwareProfile, pins: Pins, policy: Policy, engine: str, limits: NodeLimits
 ) -> Planned:
-    planner = Planner(policy, {pin.buffer: pin for pin in pins.buffers}, less_bytes(profile))
+    planner = Planner(policy, {pin.buffer: pin for pin in pins.buffers}, profile, pins.unlimited_memories)
     try:
         watched = lower_watched(function, planner, planner.begin)
     except LoweringFailed as error:
@@ -163,22 +150,11 @@ def _lowered(
     schedule = BufferSchedule(entries, planner.loops(), pins.unlimited_memories)
     warnings = override_warnings(graph, layout.explicit) + _freed(graph, profile, schedule)
     results = [(asked.call, asked.problem, asked.result) for asked in planner.asked]
-    uses = kernel_capacity.uses(graph, profile, {b.buffer: b.versions for b in schedule.buffers})
     verified = not verify_buffers(graph, profile, schedule)
-    certificate = certificate_of(graph, schedule, results, uses, profile, engine, limits, verified=verified)
+    certificate = certificate_of(graph, profile, schedule, results, engine, limits.interval, verified=verified)
     opinion = opinion_text(find_oracle(), graph, profile, {b.buffer: b.versions for b in schedule.buffers})
     certificate = replace(certificate, oracle=opinion)
-    proven = all(result is not None and result.proven for _, _, result in results)
-    return Planned(watched, graph, schedule, certificate, proven, warnings)
-
-
-def less_bytes(profile: HardwareProfile) -> dict[str, int]:
-    """How many bytes fewer the profile has than TileLang assumes; more bytes do not help, because TileLang's limit stays."""
-    found = {}
-    for memory, assumed in TILELANG_BYTES.items():
-        usable = kernel_capacity.limit_of(profile, memory, simt=False)
-        found[kernel_capacity.SECTIONS[memory]] = max(0, assumed - usable)
-    return found
+    return Planned(watched, graph, schedule, certificate, all_proven(certificate), warnings)
 
 
 def _overflows(planned: Planned, profile: HardwareProfile) -> tuple[Conflict, ...]:

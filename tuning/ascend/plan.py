@@ -5,22 +5,24 @@ buffers are called; AutoSchedule asks inner loops first.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from warpwright.lowering.ascend.layout import CAPACITY_KEYS, Layout, LoopNode, SchedulerTask, containers
+from warpwright.lowering.ascend.layout import Layout, LoopNode, SchedulerTask, containers
 from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.conflicts import conflicts, infeasible_call
 from warpwright.solver.ascend.families import check_answer
 from warpwright.solver.ascend.optimise import NodeLimits
 from warpwright.solver.ascend.problem import LoopProblem, Problem, problem_from_call
+from warpwright.solver.ascend.profile_limits import within_profile
 from warpwright.solver.ascend.solve import CallResult, solve_problem
 from warpwright.solver.domain import (
     ROOT,
     BufferPin,
     BufferSchedule,
     Conflict,
+    HardwareProfile,
     LoopSchedule,
     NotApplicable,
     SchedulerCall,
@@ -67,15 +69,15 @@ class Policy(Protocol):
 
 @dataclass(slots=True)
 class Planner:
-    """Matches calls to scopes and keeps the answers.
-
-    ``limits`` reduces memory limits: how many bytes fewer the profile has than TileLang's constants, by profile section.
-    """
+    """Matches calls to scopes and keeps the answers."""
 
     policy: Policy | None
     """None if TileLang answers itself and is only observed."""
     pins: Mapping[str, BufferPin] = field(default_factory=dict)
-    less_bytes: Mapping[str, int] = field(default_factory=dict)
+    profile: HardwareProfile | None = None
+    """Reduces memory limits to this device's; None keeps TileLang's."""
+    unlimited: Collection[str] = ()
+    """Memories whose limit the user lifted."""
     asked: list[Asked] = field(default_factory=list)
     layout: Layout | None = None
     _scopes: list[tuple[str, LoopNode | None, list[SchedulerTask]]] = field(default_factory=list)
@@ -89,7 +91,7 @@ class Planner:
     def __call__(self, arguments: dict[str, Any]) -> Any:
         """Answer one call; the reply is in the hook's form."""
         call = self._named(arguments)
-        problem = self._limited(problem_from_call(arguments), arguments)
+        problem = self._limited(problem_from_call(arguments))
         assert self.policy is not None
         answer, result = self.policy.answer(call, problem)
         violations = check_answer(problem, answer)
@@ -107,7 +109,7 @@ class Planner:
         call = self._named(arguments)
         starts, versions, interval = reply if arguments["kind"] == "loop" else (reply, [], None)
         answer = SchedulerAnswer(interval, tuple(starts), tuple(versions))
-        self.asked.append(Asked(call, self._limited(problem_from_call(arguments), arguments), answer, None))
+        self.asked.append(Asked(call, self._limited(problem_from_call(arguments)), answer, None))
 
     def loops(self) -> tuple[LoopSchedule, ...]:
         """The answers as loop schedules."""
@@ -144,17 +146,10 @@ class Planner:
             return tuple(names)
         return _match(names, sizes, arguments, units, self.layout)
 
-    def _limited(self, problem: Problem, arguments: dict[str, Any]) -> Problem:
-        """The problem with the profile's limits where they are below TileLang's constants."""
-        if not isinstance(problem, LoopProblem) or not any(self.less_bytes.values()):
+    def _limited(self, problem: Problem) -> Problem:
+        if self.profile is None or not isinstance(problem, LoopProblem):
             return problem
-        groups = tuple(
-            replace(group, limit_bytes=group.limit_bytes - self.less_bytes.get(CAPACITY_KEYS.get(group.name, ""), 0))
-            if group.limit_bytes < 1 << 39
-            else group
-            for group in problem.memory_groups
-        )
-        return replace(problem, memory_groups=groups)
+        return within_profile(problem, self.profile, self.unlimited)
 
 
 def _match(

@@ -61,3 +61,37 @@ def gemm_graph(call: dict[str, object], *, sizes: tuple[int, int] = (65536, 5734
     owners = tuple(replace(b, owners=() if b.name == "C" else ("k",)) for b in base.buffers)
     calls = (SchedulerCall("k", tasks, ("A", "B"), arguments),)
     return replace(base, buffers=owners, ops=ops, scopes=scopes, calls=calls)
+
+
+def nested_graph() -> KernelGraph:
+    """The k loop of :func:`gemm_graph` in a loop w that stores its result; the outer call was asked with the inner optimum."""
+    from tests.unit.solver.ascend.test_calls import gemm_call
+
+    base = gemm_graph(gemm_call())
+    inner = 7 * 1800 + 2646
+    """Cycles of k: 8 trips of interval 1800, the last of which ends 2646 cycles after its start."""
+    call = {
+        "kind": "loop", "num_stages": 2, "latencies": [inner, 900], "iis": [inner, 900], "resource_flags": [10, 32],
+        "data_deps": [[0, 1, 0, inner], [1, 0, 1, 900]], "resource_deps": [], "buffer_sizes": [], "memory_groups": [],
+    }  # fmt: skip
+    store = replace(base.ops[0], id="store_C", scope="w", latency_cycles=900)
+    root, k = base.scopes
+    scopes = (
+        replace(root, items=("w",)),
+        Scope("w", ScopeKind.SERIAL, ROOT, 4, ("k", "store_C"), 2),
+        replace(k, parent="w"),
+    )
+    outer = SchedulerCall("w", ("k", "store_C"), (), json.dumps(call, sort_keys=True))
+    return replace(base, ops=(*base.ops, store), scopes=scopes, calls=(*base.calls, outer))
+
+
+def straight_graph(call: dict[str, object]) -> KernelGraph:
+    """A root of straight-line tasks with this scheduler call."""
+    base = graph_with({"x": (Memory.UB, 64)})
+    tasks = tuple(f"task_{number}" for number in range(len(call["latencies"])))  # type: ignore[arg-type]  # a list
+    ops = tuple(replace(base.ops[0], id=name, scope=ROOT) for name in tasks)
+    scopes = (replace(base.scopes[0], items=tasks),)
+    made = SchedulerCall(ROOT, tasks, (), json.dumps(call, sort_keys=True))
+    return replace(
+        base, ops=ops, scopes=scopes, calls=(made,), buffers=tuple(replace(b, owners=()) for b in base.buffers)
+    )
