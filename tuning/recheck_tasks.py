@@ -4,12 +4,12 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from warpwright.solver.ascend.recheck import recheck as recheck_buffers
 from warpwright.solver.domain import (
     BufferSchedule,
     Certificate,
     HardwareProfile,
     KernelGraph,
-    NotApplicable,
     Schedule,
     load,
 )
@@ -36,7 +36,8 @@ def recheck_certificate(payload: dict[str, Any]) -> dict[str, Any]:
     schedule: Schedule = load(Schedule, payload["schedule"])
     certificate: Certificate = load(Certificate, payload["certificate"])
     if isinstance(schedule, BufferSchedule):
-        raise NotApplicable("buffer schedules have no second engine yet", code="recheck-not-applicable")
+        name, budget = str(payload["engine"]), _budget(payload)
+        return _proofs(*recheck_buffers(graph, profile, schedule, certificate, engine=name, budget=budget))
     problem, _ = certified_problem(graph, profile, schedule, certificate)
     bound = certificate.lower_bound.cycles
     return _proofs(recheck(problem, schedule, bound, engine=str(payload["engine"]), budget=_budget(payload)))

@@ -6,6 +6,7 @@ from warpwright.solver.domain import (
     HardwareProfile,
     KernelGraph,
     NotApplicable,
+    Pins,
     TargetFamily,
     WarpwrightError,
     documents,
@@ -20,13 +21,23 @@ _CLASSES: dict[str, type[WarpwrightError]] = {
 READ = Limits(wall_seconds=120.0, cpu_seconds=120.0, memory_bytes=6 << 30)
 
 
-def read_graph(ir: str, profile: HardwareProfile, *, pool: ChildPool | None = None) -> KernelGraph:
+def read_graph(
+    ir: str, profile: HardwareProfile, *, pins: Pins | None = None, pool: ChildPool | None = None
+) -> KernelGraph:
     """The kernel as the solver sees it on this device; raises as :func:`read_kernel`."""
-    return read_kernel(ir, profile, pool=pool)[0]
+    return read_kernel(ir, profile, pins=pins, pool=pool)[0]
 
 
-def read_kernel(ir: str, profile: HardwareProfile, *, pool: ChildPool | None = None) -> tuple[KernelGraph, str]:
+def read_kernel(
+    ir: str, profile: HardwareProfile, *, pins: Pins | None = None, pool: ChildPool | None = None
+) -> tuple[KernelGraph, str]:
     """The kernel as the solver sees it on this device, and its renaming-invariant hash.
+
+    Args:
+        ir: The kernel.
+        profile: The device.
+        pins: Ascend only: TileLang's scheduling problems are those under these pins.
+        pool: Where the child runs; one of its own by default.
 
     Raises:
         NotApplicable: no schedule that Warpwright knows can express the kernel.
@@ -34,7 +45,10 @@ def read_kernel(ir: str, profile: HardwareProfile, *, pool: ChildPool | None = N
         WarpwrightError: the IR is damaged, or the profile lacks a number.
     """
     task = "frontend.read" if profile.family is TargetFamily.CUDA else "frontend.read_ascend"
-    reply = run_task(task, {"ir": ir, "profile": documents.dump(profile)}, READ, pool=pool)
+    payload = {"ir": ir, "profile": documents.dump(profile)}
+    if pins is not None and profile.family is TargetFamily.ASCEND:
+        payload["pins"] = documents.dump(pins)
+    reply = run_task(task, payload, READ, pool=pool)
     if not isinstance(reply, Returned):
         raise reply_error(reply, "reading the IR")
     graph: KernelGraph = documents.load(KernelGraph, reply.value["graph"])

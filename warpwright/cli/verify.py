@@ -16,11 +16,13 @@ from warpwright.cli.options import VerifyOptions
 from warpwright.cli.render import console
 from warpwright.extras import needs
 from warpwright.graphs import read_graph
+from warpwright.solver.domain import HardwareProfile, KernelGraph, Pins, TargetFamily, WarpwrightError
 from warpwright.solver.domain.certificate_check import CertificateCheck, FieldFinding
 from warpwright.solver.modulo import read_problem
 from warpwright.solver.modulo.stated_answer import parse_answer
 from warpwright.tuning.children import ChildPool
 from warpwright.verification import (
+    Stated,
     Verification,
     answer_rechecked,
     answer_verification,
@@ -58,11 +60,22 @@ def _of_kernel(options: VerifyOptions, file: Path, device: str) -> tuple[str, Ve
     stated = stated_of(options.schedule)
     with ChildPool(1) as pool:
         kernel = kernel_of(file, options.function, options.settings, pool=pool)
-        graph = read_graph(kernel.variants[0].ir, profile, pool=pool)
+        graph = _graph(kernel.variants[0].ir, profile, stated, pool)
         found = verification_of(graph, profile, stated)
         if options.recheck:
             found = rechecked(graph, profile, stated, found, pool=pool)
     return f"{kernel.name} on {profile.name}", found
+
+
+def _graph(ir: str, profile: HardwareProfile, stated: Stated, pool: ChildPool) -> KernelGraph:
+    """The kernel, for NPUs as its pins make TileLang ask; pins under which there is no kernel are those of another one."""
+    pins = stated.certificate.pins if stated.certificate is not None else Pins()
+    if profile.family is TargetFamily.ASCEND and pins != Pins():
+        try:
+            return read_graph(ir, profile, pins=pins, pool=pool)
+        except WarpwrightError:
+            pass
+    return read_graph(ir, profile, pool=pool)
 
 
 def _of_problem(options: VerifyOptions, file: Path) -> tuple[str, Verification]:

@@ -69,12 +69,19 @@ def test_a_schedule_from_before_releases_had_fences_is_refused_by_that_rule(
 def test_an_ascend_kernel_is_solved_and_its_schedule_is_legal(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    code, out = run(capsys, "solve", VECTOR, "-p", "ascend950", "--json")
-    assert (code, json.loads(out)["status"]) == (ExitCode.OK, "proven_optimal")
+    pins = tmp_path / "pins.json"
+    fixed = [{"buffer": "x", "versions": 3}]
+    pins.write_text(json.dumps({"schema": "warpwright.pins/1", "buffers": fixed}))
+    code, out = run(capsys, "solve", VECTOR, "-p", "ascend950", "--pins", str(pins), "--json")
+    verdict = json.loads(out)
+    assert (code, verdict["status"]) == (ExitCode.OK, "proven_optimal")
+    assert [{k: pin[k] for k in ("buffer", "versions")} for pin in verdict["certificate"]["pins"]["buffers"]] == fixed
     path = tmp_path / "verdict.json"
     path.write_text(out)
-    code, out = run(capsys, "verify", str(path), "--kernel", VECTOR, "-p", "ascend950", "--json")
-    assert (code, json.loads(out)["legal"]) == (ExitCode.OK, True)
+    code, out = run(capsys, "verify", str(path), "--kernel", VECTOR, "-p", "ascend950", "--recheck", "--json")
+    found = json.loads(out)
+    assert (code, found["legal"], found["certificate"]["refused"]) == (ExitCode.OK, True, [])
+    assert [(p["place"], p["finding"]) for p in found["certificate"]["proofs"]] == [("w", "rechecked")]
 
 
 def test_a_choice_that_does_not_fit_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
