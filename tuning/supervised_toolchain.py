@@ -157,11 +157,14 @@ class ChildToolchain:
             products["tilelang_source"] = value["source"].encode()
         return Materialized(value["ir"], products)
 
-    def plain_source(self, ir: str, kind: CandidateKind, profile: HardwareProfile, patience: Patience) -> str:
+    def plain_source(
+        self, ir: str, kind: CandidateKind, profile: HardwareProfile, patience: Patience, *, fenced: bool = False
+    ) -> str:
         """Task ``materialize.plain``; an NPU's source is what its compiler is given."""
         if profile.family is not TargetFamily.CUDA:
             return ""
-        value = self._run("materialize.plain", {"ir": ir, "variant": kind.value}, patience, "materialize")
+        payload = {"ir": ir, "variant": kind.value, "fenced_for": profile.arch if fenced else ""}
+        value = self._run("materialize.plain", payload, patience, "materialize")
         return str(value["source"])
 
     def compile(

@@ -224,7 +224,9 @@ class Toolchain(Protocol):
         """Write a schedule into the IR."""
         ...
 
-    def plain_source(self, ir: str, kind: CandidateKind, profile: HardwareProfile, patience: Patience) -> str:
+    def plain_source(
+        self, ir: str, kind: CandidateKind, profile: HardwareProfile, patience: Patience, *, fenced: bool = False
+    ) -> str:
         """The kernel as TileLang source, for one of the compiler's own choices; empty where it cannot be written."""
         ...
 

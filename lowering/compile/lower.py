@@ -4,6 +4,7 @@ The launcher is the one of TileLang's cython backend (0.1.15 wheel, ``jit/adapte
 stream)`` and ``get_last_error``. Built with a static CUDA runtime it needs nothing but the driver, so no TileLang at run time.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -85,14 +86,16 @@ def read_ir(text: str) -> tirx.PrimFunc:
     raise DocumentError("the IR is not a function", code="ir-invalid", place="/ir")
 
 
-def lower(function: tirx.PrimFunc, arch: str, variant: CandidateKind) -> Lowered:
-    """Lowers one kernel for one architecture.
+def lower(
+    function: tirx.PrimFunc, arch: str, variant: CandidateKind, configs: Mapping[str, Any] | None = None
+) -> Lowered:
+    """Lowers one kernel for one architecture; ``configs`` are pass configurations in place of the variant's own.
 
     Raises:
         NotApplicable: ``not-applicable-kernels``, more than one device function; ``not-applicable-grid``, symbolic sizes.
     """
     target = Target({"kind": "cuda", "arch": arch})
-    config = PASS_CONFIGS[variant]
+    config = dict(PASS_CONFIGS[variant] if configs is None else configs)
     function = guard_empty_loops(function)
     plain = False
     try:

@@ -38,8 +38,8 @@ class WalkedKernel:
     body: list[Node] = field(default_factory=list)
 
 
-def walk_kernel(function: Any) -> WalkedKernel:
-    """The kernel of a ``PrimFunc`` with every statement named.
+def walk_kernel(function: Any, *, fences: bool = False) -> WalkedKernel:
+    """The kernel of a ``PrimFunc`` with every statement named; its own ``fences`` between proxies on request.
 
     Raises:
         NotApplicable: the code names what no warp schedule can express (``else-branch``, ``several-kernels``, ...).
@@ -47,7 +47,7 @@ def walk_kernel(function: Any) -> WalkedKernel:
     kernel = _find_kernel(function)
     if "tl.ws_schedule" in kernel.block.annotations:
         raise NotApplicable("the kernel already carries a schedule", code="already-scheduled", place=ROOT)
-    kernel.body = _nodes(kernel.block.body, top=True)
+    kernel.body = _nodes(kernel.block.body, top=True, fences=fences)
     _check_thread_index(kernel)
     _name(kernel)
     return kernel
@@ -140,8 +140,14 @@ def _constant(value: Any) -> int | None:
     return int(value.value) if isinstance(value, tirx.IntImm) else None
 
 
-def _nodes(stmt: Any, *, top: bool) -> list[Node]:
-    return [_node(part, top=top) for part in statements_of(stmt) if not _is_fence(part)]
+def _nodes(stmt: Any, *, top: bool, fences: bool) -> list[Node]:
+    nodes: list[Node] = []
+    for part in statements_of(stmt):
+        if not _is_fence(part):
+            nodes.append(_node(part, top=top, fences=fences))
+        elif fences:
+            nodes.append(Leaf(part))
+    return nodes
 
 
 def _is_fence(stmt: Any) -> bool:
@@ -162,38 +168,38 @@ def _is_call(stmt: Any) -> bool:
     return isinstance(stmt, tirx.Evaluate) and isinstance(stmt.value, tirx.Call)
 
 
-def _node(stmt: Any, *, top: bool) -> Node:
+def _node(stmt: Any, *, top: bool, fences: bool) -> Node:
     if isinstance(stmt, tirx.AttrStmt):
-        return _attribute(stmt, top=top)
+        return _attribute(stmt, top=top, fences=fences)
     if isinstance(stmt, tirx.IfThenElse):
         if stmt.else_case is not None:
             raise NotApplicable("an if with an else branch", code="else-branch", place=_line(stmt.condition))
-        return Guard(stmt, _nodes(stmt.then_case, top=False))
+        return Guard(stmt, _nodes(stmt.then_case, top=False, fences=fences))
     if isinstance(stmt, tirx.While):
-        return Loop(stmt, _nodes(stmt.body, top=False))
+        return Loop(stmt, _nodes(stmt.body, top=False, fences=fences))
     if isinstance(stmt, tirx.For) and _is_scope(stmt):
-        return Loop(stmt, _nodes(stmt.body, top=False))
+        return Loop(stmt, _nodes(stmt.body, top=False, fences=fences))
     _check_leaf(stmt)
     return Leaf(stmt)
 
 
-def _attribute(stmt: Any, *, top: bool) -> Node:
+def _attribute(stmt: Any, *, top: bool, fences: bool) -> Node:
     key = str(stmt.attr_key)
     if key == OP_ID:
         inner = stmt.body
         if isinstance(inner, tirx.While):
-            return Loop(inner, _nodes(inner.body, top=False), wrapper=stmt)
+            return Loop(inner, _nodes(inner.body, top=False, fences=fences), wrapper=stmt)
         _check_leaf(inner)
         return Leaf(inner, wrapper=stmt)
     if key == "warp_specialize":
         raise NotApplicable("T.ws already assigns warps by hand", code="already-specialised", place=ROOT)
     if key == PIPELINE_DEPTH:
-        return Metadata(stmt, _nodes(stmt.body, top=top))
+        return Metadata(stmt, _nodes(stmt.body, top=top, fences=fences))
     if not top or key not in ("threadblock_swizzle_pattern", "tl.min_blocks_per_sm"):
         raise NotApplicable(
             f"the attribute {key!r} must be at the top of the kernel", code="attribute-place", place=key
         )
-    return Metadata(stmt, _nodes(stmt.body, top=True))
+    return Metadata(stmt, _nodes(stmt.body, top=True, fences=fences))
 
 
 def _is_scope(loop: Any) -> bool:

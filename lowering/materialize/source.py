@@ -3,7 +3,7 @@
 Executed again, the text gives the same IR: the tests compare the renaming-invariant hash of both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilelang import tvm
@@ -21,6 +21,7 @@ __all__ = ["kernel_source"]
 
 tirx = tvm.tirx
 _INDENT = "    "
+FENCE = "T.fence_proxy_async()"
 _ALLOCATIONS = {
     "shared.dyn": "T.alloc_shared({shape}, {dtype})",
     "shared": 'T.alloc_shared({shape}, {dtype}, scope="shared")',
@@ -31,22 +32,31 @@ _ALLOCATIONS = {
 }
 
 
-def kernel_source(kernel: WalkedKernel, schedule: WarpSchedule | None, head: Sequence[str] = ()) -> str:
+def kernel_source(
+    kernel: WalkedKernel,
+    schedule: WarpSchedule | None,
+    head: Sequence[str] = (),
+    fences: Mapping[str, str] | None = None,
+) -> str:
     """Source of a module that defines the kernel as ``@T.prim_func``; without a schedule it has no ids either.
 
-    ``head`` are lines after the import.
+    ``head`` are lines after the import; ``fences`` says which statements, by id, get a fence between proxies on which side
+    (``before``, ``behind``), the two under the id.
 
     Raises:
         NotApplicable: ``source-not-writable`` for the rare IR that cannot be written in TileLang.
     """
-    return _Writer(kernel, schedule, head).module()
+    return _Writer(kernel, schedule, head, fences or {}).module()
 
 
 class _Writer:
-    def __init__(self, kernel: WalkedKernel, schedule: WarpSchedule | None, head: Sequence[str]) -> None:
+    def __init__(
+        self, kernel: WalkedKernel, schedule: WarpSchedule | None, head: Sequence[str], fences: Mapping[str, str]
+    ) -> None:
         self._kernel = kernel
         self._schedule = schedule
         self._head = head
+        self._fences = fences
         self._names = Names(kernel)
         self._expressions = ExpressionWriter(self._names.of)
         self._lines: list[str] = []
@@ -108,15 +118,26 @@ class _Writer:
 
     def _body(self, nodes: list[Node], depth: int) -> None:
         for node in nodes:
-            if isinstance(node, Leaf):
-                self._leaf(node, depth)
-            elif isinstance(node, Loop):
-                self._loop(node, depth)
+            if isinstance(node, Leaf | Loop) and node.id in self._fences:
+                self._line(depth, f'with T.ws_op("{node.id}"):')
+                if self._fences[node.id] == "before":
+                    self._line(depth + 1, FENCE)
+                self._step(node, depth + 1)
+                if self._fences[node.id] == "behind":
+                    self._line(depth + 1, FENCE)
+            elif isinstance(node, Leaf | Loop):
+                self._step(node, depth)
             elif isinstance(node, Guard):
                 self._line(depth, f"if {self._expressions.text(node.stmt.condition)}:")
                 self._body(node.body, depth + 1)
             else:
                 self._metadata(node, depth)
+
+    def _step(self, node: Leaf | Loop, depth: int) -> None:
+        if isinstance(node, Leaf):
+            self._leaf(node, depth)
+        else:
+            self._loop(node, depth)
 
     def _metadata(self, node: Metadata, depth: int) -> None:
         stmt = node.stmt

@@ -109,9 +109,11 @@ class StandInOnRunner:
         value = self._run("stand_in.materialize", payload, patience, "materialize")
         return Materialized(value["ir"], {"tilelang_source": value["source"].encode()})
 
-    def plain_source(self, ir: str, kind: CandidateKind, profile: HardwareProfile, patience: Patience) -> str:
+    def plain_source(
+        self, ir: str, kind: CandidateKind, profile: HardwareProfile, patience: Patience, *, fenced: bool = False
+    ) -> str:
         """The plain stand-in's."""
-        return self.plain.plain_source(ir, kind, profile, patience)
+        return self.plain.plain_source(ir, kind, profile, patience, fenced=fenced)
 
     def compile(
         self,

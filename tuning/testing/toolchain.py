@@ -253,9 +253,11 @@ class StandInToolchain:
         source = f"# stand-in schedule of {_warps(schedule)} warps\n"
         return Materialized(written, {"tilelang_source": source.encode()})
 
-    def plain_source(self, ir: str, kind: CandidateKind, profile: HardwareProfile, patience: Patience) -> str:
+    def plain_source(
+        self, ir: str, kind: CandidateKind, profile: HardwareProfile, patience: Patience, *, fenced: bool = False
+    ) -> str:
         """A line that names the kernel."""
-        return f"# stand-in kernel {_recipe(ir)['name']}, {kind.value}\n"
+        return f"# stand-in kernel {_recipe(ir)['name']}, {kind.value}{', fenced' if fenced else ''}\n"
 
     def compile(
         self,

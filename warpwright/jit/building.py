@@ -9,12 +9,13 @@ from typing import Any
 from tvm import ir as tvm_ir
 
 from warpwright.graphs import read_kernel, reply_error
+from warpwright.jit.own_choice import OwnChoice, own_choice
 from warpwright.jit.sources import KnownChoice
 from warpwright.legality import violations_of
 from warpwright.lowering.compile.empty_loops import guard_empty_loops
 from warpwright.lowering.compile.lower import PASS_CONFIGS
 from warpwright.lowering.frontend.placeholders import own_placeholders
-from warpwright.solver.domain import HardwareProfile, Schedule, WarpwrightError, documents
+from warpwright.solver.domain import CandidateKind, HardwareProfile, Schedule, WarpwrightError, documents
 from warpwright.tuning.children import ChildPool, Limits, Returned, users_environment
 
 __all__ = ["built_from"]
@@ -22,22 +23,24 @@ __all__ = ["built_from"]
 WRITING = Limits(wall_seconds=120.0)
 
 
-def built_from(ir: str, choice: KnownChoice, profile: HardwareProfile) -> tuple[Any, Mapping[str, Any]] | None:
-    """The function to compile and its pass configurations; None for the compiler's default.
+def built_from(ir: str, choice: KnownChoice, profile: HardwareProfile, given: Mapping[str, Any]) -> OwnChoice | None:
+    """The function to compile and its pass configurations; None for the compiler's default as it is.
 
     The function is protected against the compiler's removal of empty loops, as it was when it was measured
-    (``warpwright.lowering.compile.empty_loops``).
+    (``warpwright.lowering.compile.empty_loops``). ``given`` are the user's own pass configurations.
 
     Raises:
-        WarpwrightError: ``schedule-illegal``; ``choice-unknown``; any error of reading the kernel or writing the schedule.
+        WarpwrightError: ``schedule-illegal``; ``choice-unknown``; ``choice-refused``, ``choice-unfenced`` of one of the
+            compiler's own choices; any error of reading the kernel or writing the schedule.
     """
-    if choice.schedule is None and choice.kind == "default":
-        return None
-    configs = next((entry for kind, entry in PASS_CONFIGS.items() if kind == choice.kind), None)
-    if configs is None:
+    kind = next((entry for entry in CandidateKind if entry.value == choice.kind), None)
+    if kind is None:
         raise WarpwrightError(f"there is no choice {choice.kind!r}", code="choice-unknown")
-    text = ir if choice.schedule is None else _scheduled(ir, choice.schedule, profile)
-    return guard_empty_loops(own_placeholders(tvm_ir.load_json(text))), configs
+    if choice.schedule is None:
+        made = own_choice(ir, kind, profile, given)
+        return made if made.changed else None
+    text = _scheduled(ir, choice.schedule, profile)
+    return OwnChoice(guard_empty_loops(own_placeholders(tvm_ir.load_json(text))), PASS_CONFIGS[kind], changed=True)
 
 
 def _scheduled(ir: str, schedule: Schedule, profile: HardwareProfile) -> str:

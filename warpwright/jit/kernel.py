@@ -17,6 +17,7 @@ from tilelang.utils.device import get_available_cpu_count
 from tvm import ir as tvm_ir
 
 from warpwright.jit.building import built_from
+from warpwright.jit.own_choice import OwnChoice, fallback
 from warpwright.jit.places import LookupPlace
 from warpwright.jit.sources import KnownChoice
 from warpwright.solver.domain import HardwareProfile
@@ -118,19 +119,26 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
         return {**self._chosen[key], **keywords}
 
     def _ready(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> "_Ready | None":
-        """What TileLang shall compile instead; None if its default is the choice, or nothing is known."""
+        """What TileLang shall compile instead; None if its default is the choice, or nothing is known, and nothing is wrong
+        with the default.
+        """
         function = self.get_tir(*arguments, **keywords)  # the user's own code: its exceptions go to the user
+        given = self.pass_configs or {}
         try:
             text = tvm_ir.save_json(function)
             choice = self._decided[text] if text in self._decided else self._decide([text])
-            if choice is None:
-                return None
-            log.info("%s: %s from %s", self.name, choice.kind, choice.origin)
-            built = built_from(text, choice, self.profile)
+            if choice is not None:
+                log.info("%s: %s from %s", self.name, choice.kind, choice.origin)
+                built = built_from(text, choice, self.profile, given)
+                return _Ready(self, built) if built is not None else None
+        except Exception as error:  # noqa: BLE001 - the promise, as above
+            log.warning("%s: %s: %s; the known choice is not used", self.name, type(error).__name__, error)
+        try:
+            built = fallback(tvm_ir.save_json(function), self.name, self.profile, given)
         except Exception as error:  # noqa: BLE001 - the promise, as above
             self._warn(error)
             return None
-        return _Ready(self, *built) if built is not None else None
+        return _Ready(self, built) if built is not None else None
 
     def _decide(self, variants: Sequence[str]) -> KnownChoice | None:
         """The best choice that any place knows for any of the variants, remembered by IR."""
@@ -169,11 +177,11 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
 class _Ready(JITImpl):  # type: ignore[misc]  # as above
     """The same settings, with the function already made."""
 
-    def __init__(self, kernel: TunedKernel, function: Any, configs: Mapping[str, Any]) -> None:
+    def __init__(self, kernel: TunedKernel, choice: OwnChoice) -> None:
         super().__init__(**{entry.name: getattr(kernel, entry.name) for entry in fields(kernel)})
-        if configs:
-            self.pass_configs = {**(kernel.pass_configs or {}), **configs}
-        self._function = function
+        if choice.configs:
+            self.pass_configs = {**(kernel.pass_configs or {}), **choice.configs}
+        self._function = choice.function
 
     def get_tir(self, *arguments: Any, **keywords: Any) -> Any:
         """The function."""

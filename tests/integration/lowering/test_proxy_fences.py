@@ -60,6 +60,29 @@ def test_the_compilers_own_builds_are_repaired(builds: dict[str, Any], name: str
     assert [line for line in build["ours"].splitlines() if FENCE not in line] == build["theirs"].splitlines()
 
 
+@pytest.mark.parametrize(
+    ("name", "variant", "fences"),
+    [
+        ("read by threads", "default", 1),
+        ("product through registers", "role_based", 1),
+        ("product by descriptors", "default", 0),
+        ("product by descriptors", "unspecialized", 1),
+    ],
+)
+def test_the_source_of_a_compilers_own_choice_has_the_fences_of_its_build(
+    builds: dict[str, Any], name: str, variant: str, fences: int
+) -> None:
+    """Pasted, it is compiled by its user's own TileLang, which leaves them out."""
+    build, pasted = builds[name][variant], builds[name][variant]["pasted"]
+    assert pasted["text"].count("T.fence_proxy_async()") == fences
+    assert pasted["added"] == 0
+
+    def other_lines(source: str) -> list[str]:
+        return [line for line in source.splitlines() if FENCE not in line]
+
+    assert other_lines(pasted["source"]) == other_lines(build["ours"])
+
+
 def test_a_kernel_that_needs_no_fence_is_built_byte_for_byte_as_before(builds: dict[str, Any]) -> None:
     same = {
         (name, variant)

@@ -56,6 +56,22 @@ def test_otherwise_the_default_runs(seen: dict[str, Any], case: str) -> None:
     assert seen[case] == "default"
 
 
+def test_the_compilers_own_choices_get_the_fences_that_they_lack(seen: dict[str, Any]) -> None:
+    for source in seen["repaired"]:
+        lines = [line.strip() for line in source.splitlines()]
+        assert lines.count("tl::fence_proxy_async();") == 1
+        assert lines[lines.index("tl::fence_proxy_async();") + 1].endswith(".arrive();")
+
+
+def test_a_default_that_would_hang_is_never_run(seen: dict[str, Any]) -> None:
+    """Neither as what a lock file or a server names, nor because nothing is known."""
+    assert len(seen["refused"]) == 2
+    for source in seen["refused"]:
+        assert "tl::warpgroup_reg_alloc<104>();" in source
+        assert "tl::warpgroup_reg_alloc<240>();" not in source
+    assert "budgets 24/240/240 need 64,512 registers" in seen["log"]
+
+
 def test_build_options_hold_for_whatever_is_built(seen: dict[str, Any]) -> None:
     assert seen["configs"] == {"tl.device_compile_flags": ["-ftz=true"]}
 

@@ -5,6 +5,7 @@ Prints one JSON object. The compiler's default is replaced by a marker, so that 
 
 import json
 import logging
+import runpy
 import sys
 import time
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import tilelang
+from tilelang import tvm
 from tilelang.jit import JITImpl
 
 from warpwright import tuned
@@ -23,6 +25,7 @@ from warpwright.solver.domain import HardwareProfile, WarpSchedule, loads
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 from gemm import kernel as gemm  # type: ignore[import-not-found]  # found through the line above
 
+KERNELS = Path(__file__).resolve().parents[1] / "lowering" / "kernels"
 SIZES = {"M": 512, "N": 512, "K": 512}
 
 
@@ -61,6 +64,26 @@ def marked_compile(kernel: Any, *arguments: Any, **keywords: Any) -> Any:
 def marked(source: Fixed, **options: Any) -> Any:
     """The kernel under ``@tuned``."""
     return tuned(gemm, profile="h200", source=source, **options)(**SIZES)
+
+
+def lowered(function: Any, known: KnownChoice | None) -> str:
+    """The code of the kernel that ``@tuned`` gives to TileLang; "default" for the user's own."""
+    kernel: Any = tuned(function, profile="h200", source=Fixed(known))
+    given = kernel._ready((), {})
+    if given is None:
+        return "default"
+    target = tvm.target.Target(given.target)
+    with tvm.transform.PassContext(opt_level=3, config=given.pass_configs or {}), target:
+        return str(tilelang.lower(given.get_tir(), target=target).kernel_source)
+
+
+def own_choices() -> dict[str, Any]:
+    """The compiler's own choices, known or fallen back to, of kernels for which a rule refuses them as they are."""
+    rows, greedy = (runpy.run_path(str(KERNELS / f"{name}.py"))["kernel"] for name in ("read_by_threads", "two_blocks"))
+    return {
+        "repaired": [lowered(rows, None), lowered(rows, KnownChoice("role_based", None, "test"))],
+        "refused": [lowered(greedy, None), lowered(greedy, KnownChoice("default", None, "test"))],
+    }
 
 
 def outputs(schedule: WarpSchedule) -> dict[str, Any]:
@@ -114,6 +137,7 @@ def main(schedule_path: str) -> None:
         "source": built.get_kernel_source(),
         "configs": flushed.pass_configs,
         **outputs(schedule),
+        **own_choices(),
     }
     print(json.dumps(answer))
 

@@ -1,6 +1,9 @@
 """Child process: kernels as TileLang writes them and as our build does, and how many fences it added. JSON out."""
 
+import importlib.util
 import json
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import tilelang
@@ -8,6 +11,7 @@ import tilelang.language as T
 from tilelang import tvm
 
 from warpwright.lowering.compile.lower import PASS_CONFIGS, lower
+from warpwright.lowering.materialize.tasks import plain
 
 SYNC = T.WSSync
 
@@ -155,11 +159,38 @@ KERNELS = {
 }
 
 
+PASTED = [
+    ("read by threads", "default"),
+    ("product through registers", "role_based"),
+    ("product by descriptors", "default"),
+    ("product by descriptors", "unspecialized"),
+]
+"""Kernels and choices whose source is written, and read again as its user would."""
+
+
+def pasted(function: Any, variant: str, folder: Path) -> dict[str, Any]:
+    """What TileLang makes of the source that we write for a choice, and what our build would still add."""
+    payload = {"ir": tvm.ir.save_json(function), "variant": variant, "fenced_for": "sm_90a"}
+    written = plain(payload)
+    path = folder / f"{variant}.py"
+    path.write_text(written["source"])
+    spec = importlib.util.spec_from_file_location(variant, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    again = lower(module.main, "sm_90a", variant)
+    return {"text": written["source"], "source": again.source, "added": again.fences_added}
+
+
 def main() -> None:
     found = {
         name: {variant: answers(function, variant) for variant in ("default", "role_based", "unspecialized")}
         for name, function in KERNELS.items()
     }
+    with tempfile.TemporaryDirectory() as folder:
+        for name, variant in PASTED:
+            found[name][variant]["pasted"] = pasted(KERNELS[name], variant, Path(folder))
     print(json.dumps(found))
 
 
