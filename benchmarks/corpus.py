@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     wanted = [(path, name) for path, name in kernels() if not options.only or name in options.only]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.each) as pool:
-        rows = list(pool.map(lambda each: tune(*each, options, Path(folder)), wanted))
+        rows = list(pool.map(lambda each: tune(each[0], each[1], options, Path(folder)), wanted))
     asked = {name: getattr(options, name) for name in ("profile", "candidates", "budget", "each")}
     found = {"asked": asked, "versions": versions(), "rows": [asdict(row) for row in rows]}
     (options.out / "corpus.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")

@@ -75,7 +75,7 @@ def recheck_scope(scope: ScopeBound, *, engine: str, budget: Budget) -> ProofChe
 
 
 def _whole(problem: Problem, cycles: int) -> tuple[Search, State]:
-    """The search space at an interval (of a straight-line list: at one at which nothing wraps), without any deduction."""
+    """What is searched at an interval (of a straight-line list: at one at which nothing wraps), without any deduction."""
     if isinstance(problem, LoopProblem):
         network, interval = build_network(problem), cycles
     else:
