@@ -4,6 +4,7 @@ Imports TileLang: child processes only. Works without CANN: lowering stops at so
 ``ascend/target.py:40-59``); nothing is compiled here.
 """
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -182,6 +183,8 @@ def _add_arenas(function: Any, arenas: dict[str, int]) -> None:
 
 
 def _first_line(error: BaseException) -> str:
+    if spilled := re.search(r"total spilled mutex slots \(\d+\) exceed the shared pool of \d+", str(error)):
+        return f"too many event ids: {spilled.group(0)}"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     useful = [line for line in lines if not line.startswith(("File ", "Traceback"))]
     return (useful[-1] if useful else type(error).__name__)[:600]

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from warpwright.solver.ascend import kernel_capacity
+from warpwright.solver.ascend import kernel_capacity, kernel_events
 from warpwright.solver.ascend.certify import all_proven, certificate_of
 from warpwright.solver.ascend.conflicts import conflicts
 from warpwright.solver.ascend.optimise import NodeLimits
@@ -137,6 +137,10 @@ def _verdict(pinned: _Pinned, profile: HardwareProfile, engine: str, limits: Nod
         return Infeasible(over, engine)
     loops = tuple(_loop(call, problem, result) for call, problem, result in solved)
     schedule = BufferSchedule(entries, loops, pinned.pins.unlimited_memories)
+    if events := kernel_events.conflicts(pinned.graph, schedule):
+        if kernel_events.conflicts(pinned.graph, kernel_events.with_fewest(schedule)):
+            return Infeasible(events, engine)
+        return Unknown(events[0].message, engine, sum(result.work for _, _, result in solved))
     verified = not verify_buffers(pinned.graph, profile, schedule) and bool(pinned.calls)
     certificate = certificate_of(pinned.graph, profile, schedule, solved, engine, limits.interval, verified=verified)
     if all_proven(certificate):

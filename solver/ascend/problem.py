@@ -22,7 +22,7 @@ __all__ = [
     "problem_from_call",
 ]
 
-CONSTRAINT_SET = "ascend-buffer/1"
+CONSTRAINT_SET = "ascend-buffer/2"
 """Version of the Ascend families: a change of any rule changes it and makes stored results stale."""
 
 PIPE_BITS: dict[str, int] = {"mte1": 1, "mte2": 2, "mte3": 4, "cube": 8, "vector": 16, "fixpipe": 32, "scalar": 64}

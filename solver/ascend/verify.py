@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields, replace
 
-from warpwright.solver.ascend import kernel_capacity
+from warpwright.solver.ascend import kernel_capacity, kernel_events
 from warpwright.solver.ascend.answer import SchedulerAnswer
 from warpwright.solver.ascend.families import check_answer
 from warpwright.solver.ascend.pinned_calls import LoopEnd, loop_end, with_fixed_versions, with_nested_loops
@@ -49,7 +49,7 @@ def verify_buffers(graph: KernelGraph, profile: HardwareProfile, schedule: Buffe
             message = f"{buffer.name} has {counts[buffer.name]} versions, but no loop may keep versions of it"
             found.append(Violation("buffer_versions", "not-eligible", message, buffer.name))
     if not found:
-        found += _entries(graph, schedule, counts)
+        found += [*_entries(graph, schedule, counts), *kernel_events.check(graph, schedule)]
     found += kernel_capacity.check(graph, profile, counts, schedule.unlimited_memories)
     return tuple(found)
 

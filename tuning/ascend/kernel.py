@@ -11,7 +11,7 @@ from typing import Any
 from warpwright.lowering.ascend.annotations import read_pins, storage_shapes, with_pins
 from warpwright.lowering.ascend.lower import LoweringFailed, Watched, lower_watched
 from warpwright.lowering.ascend.rings import check_rings
-from warpwright.solver.ascend import kernel_capacity
+from warpwright.solver.ascend import kernel_capacity, kernel_events
 from warpwright.solver.ascend.certify import all_proven, certificate_of
 from warpwright.solver.ascend.optimise import NodeLimits
 from warpwright.solver.ascend.pins import checked_pins, merged_pins
@@ -139,6 +139,7 @@ def _lowered(
     function: Any, profile: HardwareProfile, pins: Pins, policy: Policy, engine: str, limits: NodeLimits
 ) -> Planned:
     planner = Planner(policy, {pin.buffer: pin for pin in pins.buffers}, profile, pins.unlimited_memories)
+    planner.judge = lambda: _judge_events(planner, profile, pins)
     try:
         watched = lower_watched(function, planner, planner.begin)
     except LoweringFailed as error:
@@ -155,6 +156,26 @@ def _lowered(
     opinion = opinion_text(find_oracle(), graph, profile, {b.buffer: b.versions for b in schedule.buffers})
     certificate = replace(certificate, oracle=opinion)
     return Planned(watched, graph, schedule, certificate, all_proven(certificate), warnings)
+
+
+def _judge_events(planner: Planner, profile: HardwareProfile, pins: Pins) -> None:
+    """Refuse a plan for which TileLang has too few event ids, before it is lowered.
+
+    Raises:
+        InfeasibleKernel: the versions that the user fixed alone take too many. ScheduleRefused: the solver's own do.
+    """
+    assert planner.layout is not None
+    graph = read_graph(planner.layout, planner.asked, profile, pins, {})
+    chosen: dict[str, int] = {}
+    for asked in planner.asked:
+        for name, count in zip(asked.call.buffers, asked.answer.versions, strict=False):
+            chosen[name] = max(count, chosen.get(name, 1))
+    schedule = BufferSchedule(buffer_versions(graph, chosen), planner.loops(), pins.unlimited_memories)
+    if not (found := kernel_events.conflicts(graph, schedule)):
+        return
+    if kernel_events.conflicts(graph, kernel_events.with_fewest(schedule)):
+        raise InfeasibleKernel(_joined(found), place="event ids", conflicts=found)
+    raise ScheduleRefused(_joined(found), code="solve-unknown", place="event ids")
 
 
 def _overflows(planned: Planned, profile: HardwareProfile) -> tuple[Conflict, ...]:
@@ -196,6 +217,9 @@ def _freed(graph: KernelGraph, profile: HardwareProfile, schedule: BufferSchedul
 def _explained(error: LoweringFailed, planner: Planner, profile: HardwareProfile, pins: Pins) -> Exception:
     """TileLang's capacity error as a proof that names the buffers; any other error unchanged."""
     layout = planner.layout
+    if layout is not None and "event ids" in error.message and any(pin.versions is not None for pin in pins.buffers):
+        lack = Conflict(kernel_events.NAME, error.message, "fewer fixed versions", "event ids")
+        return InfeasibleKernel(error.message, place="event ids", conflicts=(lack,))
     if layout is None or "capacity" not in error.message:
         return error
     graph = read_graph(layout, planner.asked, profile, pins, {})

@@ -5,7 +5,7 @@ buffers are called; AutoSchedule asks inner loops first.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -80,6 +80,8 @@ class Planner:
     """Memories whose limit the user lifted."""
     asked: list[Asked] = field(default_factory=list)
     layout: Layout | None = None
+    judge: Callable[[], None] | None = None
+    """Called when every scope has its answer, before TileLang goes on; it may raise."""
     _scopes: list[tuple[str, LoopNode | None, list[SchedulerTask]]] = field(default_factory=list)
 
     def begin(self, layout: Layout) -> None:
@@ -100,6 +102,8 @@ class Planner:
             text = f"{_spelled(call.scope)}: {first.family}: {_spoken(first.message, call)} ({len(violations)} in all)"
             raise ScheduleRefused(text, place=_spelled(call.scope))
         self.asked.append(Asked(call, problem, answer, result))
+        if self.judge is not None and not self._scopes:
+            self.judge()
         if isinstance(problem, LoopProblem):
             return list(answer.starts), list(answer.versions), int(answer.interval or 0)
         return list(answer.starts)

@@ -84,3 +84,51 @@ def ring(declared=2):
                 T.copy(buffer[tile % 2, 0:2048], Z[tile * 2048 : tile * 2048 + 2048])
 
     return ring
+
+
+def tiles(M=64, N=64, K=128):
+    """A product through every memory of the cube core: L1, L0A, L0B, L0C."""
+
+    @T.prim_func
+    def tiles(A: T.Tensor((M, K * 4), T.bfloat16), B: T.Tensor((N, K * 4), T.bfloat16), C: T.Tensor((M, N), T.float32)):
+        with T.Kernel(1) as core:
+            A_l1 = T.alloc_l1((M, K), T.bfloat16)
+            B_l1 = T.alloc_l1((N, K), T.bfloat16)
+            A_l0a = T.alloc_l0a((M, K), T.bfloat16)
+            B_l0b = T.alloc_l0b((N, K), T.bfloat16)
+            C_l0c = T.alloc_l0c((M, N), T.float32)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[core * 0, k * K], A_l1)
+                T.copy(B[core * 0, k * K], B_l1)
+                T.copy(A_l1, A_l0a)
+                T.copy(B_l1, B_l0b)
+                T.gemm(A_l0a, B_l0b, C_l0c, transpose_B=True, clear_accum=(k == 0))
+            T.copy(C_l0c, C)
+
+    return tiles
+
+
+def two_products(stages=2):
+    """Two products, each of an L1 tile of its own: every tile is handed over by flags of its own."""
+
+    @T.prim_func
+    def two_products(
+        A: T.Tensor((64, 4096), T.bfloat16),
+        B: T.Tensor((64, 4096), T.bfloat16),
+        C: T.Tensor((64, 64), T.float32),
+        D: T.Tensor((64, 64), T.float32),
+    ):
+        with T.Kernel(1) as core:
+            A_l1 = T.alloc_l1((64, 64), T.bfloat16)
+            B_l1 = T.alloc_l1((64, 64), T.bfloat16)
+            C_l0c = T.alloc_l0c((64, 64), T.float32)
+            D_l0c = T.alloc_l0c((64, 64), T.float32)
+            for k in T.Pipelined(64, num_stages=stages):
+                T.copy(A[core * 0, k * 64], A_l1)
+                T.copy(B[core * 0, k * 64], B_l1)
+                T.gemm(A_l1, A_l1, C_l0c, transpose_B=True, clear_accum=(k == 0))
+                T.gemm(B_l1, B_l1, D_l0c, transpose_B=True, clear_accum=(k == 0))
+            T.copy(C_l0c, C)
+            T.copy(D_l0c, D)
+
+    return two_products

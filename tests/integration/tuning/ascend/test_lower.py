@@ -2,8 +2,12 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from warpwright.solver.ascend.kernel_events import event_use
 from warpwright.solver.ascend.verify import verify_buffers
 from warpwright.solver.domain import BufferPin, BufferSchedule, HardwareProfile, KernelGraph, Pins, dump, load
 from warpwright.tuning.children import Refused, Returned
@@ -81,6 +85,47 @@ def test_an_unlimited_memory_warns_but_lowers(ascend_ir: Ir, lowered: Lowered) -
     assert (bounded["certificate"]["initiation_interval_cycles"], bounded["arenas"]) == (4364, {"shared": 196608})
     assert (freed["certificate"]["initiation_interval_cycles"], freed["arenas"]) == (3762, {"shared": 262144})
     assert "262144 bytes needed, 221184 available" in freed["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("scope", "kernel", "sizes", "versions", "overflow"),
+    [
+        ("shared", "vector", {"TILE": 16384, "forms": "four"}, 0, "786432 bytes needed, 221184 available"),
+        ("shared.l1", "tiles", {"M": 256}, 8, "540672 bytes needed, 524288 available"),
+        ("shared.l0a", "tiles", {"M": 256, "K": 144}, 0, "73728 bytes needed, 65536 available"),
+        ("shared.l0b", "tiles", {"N": 256, "K": 144}, 0, "73728 bytes needed, 65536 available"),
+        ("shared.l0c", "tiles", {"M": 256, "N": 272, "K": 64}, 0, "278528 bytes needed, 262144 available"),
+    ],
+)
+def test_a_kernel_that_fits_only_where_its_memory_is_unlimited(
+    scope: str, kernel: str, sizes: dict[str, Any], versions: int, overflow: str,
+    ascend_ir: Ir, lowered: Lowered, refused: Callable[..., Refused],
+) -> None:  # fmt: skip
+    """Refused with the sum; with the annotation it is lowered as it is, and told that the hardware's limit stays."""
+    ir = ascend_ir(kernel, **sizes)
+    pins = Pins(buffers=(BufferPin("A_l1", versions),) if versions else ())
+    reply = refused(ir, pins)
+    assert (reply.code, overflow in reply.message) == ("ascend-infeasible", True), reply
+    value = lowered(ir, replace(pins, unlimited_memories=(scope,)))
+    assert [warning for warning in value["warnings"] if overflow in warning], value["warnings"]
+    assert overflow.startswith(f"{value['arenas'][scope]} "), "what TileLang merged"
+    assert value["certificate"]["verified"] is True
+    assert value["certificate"]["pins"]["unlimited_memories"] == [scope]
+
+
+def test_nine_versions_of_two_tiles_are_refused_before_tilelang_lacks_event_ids(
+    ascend_ir: Ir, lowered: Lowered, refused: Callable[..., Refused]
+) -> None:
+    """TileLang's own end was a compiler error of its last pass; what it takes for eight versions is what we count."""
+    ir = ascend_ir("two_products")
+    value = lowered(ir, Pins(buffers=(BufferPin("A_l1", 8), BufferPin("B_l1", 8))))
+    used = event_use(load(KernelGraph, value["graph"]), load(BufferSchedule, value["schedule"]))
+    assert used is not None
+    taken = [int(found) for found in re.findall(r"asc_lock\(PIPE_\w+, \(\(k & 7\) \+ (\d+)\)", value["source"])]
+    assert used.mutexes == max(taken) + 8 == 18
+    reply = refused(ir, Pins(buffers=(BufferPin("A_l1", 9), BufferPin("B_l1", 9))))
+    assert (reply.code, reply.place) == ("ascend-infeasible", "event ids")
+    assert "38 mutexes needed, 32 available" in reply.message
 
 
 def test_rings_by_hand(ascend_ir: Ir, lowered: Lowered, refused: Callable[..., Refused]) -> None:
