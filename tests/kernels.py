@@ -102,12 +102,15 @@ class Sketch:
             )
         )
 
-    def copy(self, op_id: str, source: str, target: str, scope: str = ROOT) -> Op:
+    def copy(self, op_id: str, source: str, target: str, scope: str = ROOT, *, through: bool = False) -> Op:
         size = max(self.buffers[source].bytes, self.buffers[target].bytes)
         shared = Memory.SHARED in (self.buffers[source].memory, self.buffers[target].memory)
         cycles = ceil(size / SHARED_BYTES) if shared else ceil(prod(self.buffers[target].shape) / FLOATS)
         unit = Unit.LSU if shared else Unit.ALU
-        return self._math(op_id, OpKind.COPY, scope, [(unit, cycles)], [source], [target])
+        op = self._math(op_id, OpKind.COPY, scope, [(unit, cycles)], [source], [target])
+        if through:
+            op = self.ops[-1] = replace(op, through_registers=True, replicable=self.buffers[target].private)
+        return op
 
     def fill(self, op_id: str, target: str, scope: str = ROOT) -> Op:
         cycles = ceil(prod(self.buffers[target].shape) / FLOATS)
@@ -124,24 +127,26 @@ class Sketch:
         *,
         policy: str = "square",
         waits: bool = True,
+        clears: bool = False,
     ) -> Op:
         m, n, k = mnk
         cycles = ceil(m * n * k / MACS)
         memories = [self.buffers[x].memory for x in (a, b, c)]
+        waits = waits and memories[2] is not Memory.TENSOR
         shape = GemmShape(m, n, k, "bfloat16", "float32", *memories, warp_policy=policy, waits=waits)
         accesses = [Access(x, self.buffers[x].bytes) for x in (a, b, c)]
-        tensor = memories[2] is Memory.TENSOR
         return self.add(
             Op(
                 op_id,
                 OpKind.GEMM,
                 scope,
-                Issue.BLOCKING if waits and not tensor else Issue.ASYNCHRONOUS,
+                Issue.BLOCKING if waits else Issue.ASYNCHRONOUS,
                 cycles + GEMM_LATENCY,
                 (UnitUse(Unit.TENSOR_CORE, cycles),),
                 tuple(accesses),
                 (accesses[2],),
                 gemm=shape,
+                clears_at_start=clears,
             )
         )
 
@@ -381,19 +386,39 @@ def rewrites_after_use() -> KernelGraph:
 def blackwell_gemm(bm: int = 128, bn: int = 128, bk: int = 64, *, trips: int | None = 64) -> KernelGraph:
     """A product that accumulates in tensor memory, with an epilogue that reads it back."""
     s = Sketch("blackwell_gemm", 128)
+    _tiles(s, bm, bn, bk)
+    s.loop("k", trips)
+    _accumulate(s, (bm, bn, bk), ROOT)
+    return s.graph("sm_100a")
+
+
+def persistent_blackwell_gemm(bm: int = 128, bn: int = 128, bk: int = 64, *, trips: int | None = 64) -> KernelGraph:
+    """The same product over many tiles: the accumulator of one is read back while the next one is computed."""
+    s = Sketch("persistent_blackwell_gemm", 128)
+    _tiles(s, bm, bn, bk)
+    s.loop("tile", None, stages=0)
+    s.loop("k", trips, "tile")
+    _accumulate(s, (bm, bn, bk), "tile")
+    return s.graph("sm_100a")
+
+
+def _tiles(s: Sketch, bm: int, bn: int, bk: int) -> None:
+    """Buffers of a product into tensor memory."""
     s.buffer("As", Memory.SHARED, (bm, bk))
     s.buffer("Bs", Memory.SHARED, (bn, bk))
     s.buffer("Cs", Memory.SHARED, (bm, bn))
     s.buffer("acc", Memory.TENSOR, (bm, bn), "float32")
     s.buffer("out", Memory.FRAGMENT, (bm, bn), "float32")
-    s.loop("k", trips)
+
+
+def _accumulate(s: Sketch, mnk: tuple[int, int, int], outer: str) -> None:
+    """Statements of a product into tensor memory, as the frontend reads them: started only, read back through registers."""
     s.load("copy_a", "As", "k", source="A")
     s.load("copy_b", "Bs", "k", source="B")
-    s.gemm("mma", "As", "Bs", "acc", (bm, bn, bk), "k")
-    s.copy("read_back", "acc", "out")
-    s.copy("stage_c", "out", "Cs")
-    s.store("store_c", "Cs")
-    return s.graph("sm_100a")
+    s.gemm("mma", "As", "Bs", "acc", mnk, "k", clears=True)
+    s.copy("read_back", "acc", "out", outer, through=True)
+    s.copy("stage_c", "out", "Cs", outer, through=True)
+    s.store("store_c", "Cs", outer)
 
 
 def filled_twice() -> KernelGraph:

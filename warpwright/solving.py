@@ -1,19 +1,30 @@
 """One schedule with its proof, without building anything: the frontend's child reads, a solver's child solves."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from warpwright.graphs import read_graph, reply_error
 from warpwright.kernel_file import KernelFile
+from warpwright.solver.device.instruction import remarks
+from warpwright.solver.device.limits import read_limits
 from warpwright.solver.domain import HardwareProfile, Pins, SolverFault, TargetFamily, Verdict, documents
 from warpwright.tuning.children import ChildPool, Limits, Raised, Reply, Returned, run_task
 from warpwright.tuning.solver_attempts import answered, died
 
-__all__ = ["solve_kernel"]
+__all__ = ["SolvedKernel", "solve_and_remark", "solve_kernel"]
 
 WORK_LIMIT = 2_000_000
 WALL_SECONDS = 120.0
 GRACE_SECONDS = 30.0
 """Time for the engine to start and to end after its own time limit, before its process is killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedKernel:
+    """The verdict on a kernel, and sentences about what the compiler makes of it on this device."""
+
+    verdict: Verdict
+    remarks: tuple[str, ...] = ()
 
 
 def solve_kernel(
@@ -31,7 +42,24 @@ def solve_kernel(
     Raises:
         WarpwrightError: the kernel was refused, the profile lacks a number, or the solve itself failed.
     """
+    return solve_and_remark(
+        kernel, profile, engine=engine, pins=pins, seed=seed, wall_seconds=wall_seconds, pool=pool
+    ).verdict
+
+
+def solve_and_remark(
+    kernel: KernelFile,
+    profile: HardwareProfile,
+    *,
+    engine: str = "cpsat",
+    pins: Pins | None = None,
+    seed: int = 0,
+    wall_seconds: float = WALL_SECONDS,
+    pool: ChildPool | None = None,
+) -> SolvedKernel:
+    """As :func:`solve_kernel`, with what a reader of the verdict has to know about the lowering."""
     ir = kernel.variants[0].ir
+    said: tuple[str, ...] = ()
     subject: dict[str, Any]
     payload: dict[str, Any] = {
         "profile": documents.dump(profile),
@@ -42,11 +70,14 @@ def solve_kernel(
         "wall_seconds": wall_seconds,
     }
     if profile.family is TargetFamily.CUDA:
-        task, subject = "solve.warp", {"graph": documents.dump(read_graph(ir, profile, pool=pool))}
+        graph = read_graph(ir, profile, pool=pool)
+        task, subject = "solve.warp", {"graph": documents.dump(graph)}
+        limits = read_limits(profile)
+        said = remarks(graph, wgmma=limits.wgmma, tcgen05=limits.tcgen05)
     else:
         task, subject = "solve.buffer", {"ir": ir}
-    limits = Limits(wall_seconds=wall_seconds + GRACE_SECONDS, cpu_seconds=2 * wall_seconds + GRACE_SECONDS)
-    reply: Reply = answered(lambda asked: run_task(task, asked, limits), {**payload, **subject}, lambda found: found)
+    patience = Limits(wall_seconds=wall_seconds + GRACE_SECONDS, cpu_seconds=2 * wall_seconds + GRACE_SECONDS)
+    reply: Reply = answered(lambda asked: run_task(task, asked, patience), {**payload, **subject}, lambda found: found)
     if isinstance(reply, Raised):
         raise SolverFault(
             f"the solver raised {reply.type}: {reply.message}; this is a bug in Warpwright, please report it"
@@ -58,4 +89,4 @@ def solve_kernel(
     if not isinstance(reply, Returned):
         raise reply_error(reply, "solving")
     verdict: Verdict = documents.load(Verdict, reply.value["verdict"])
-    return verdict
+    return SolvedKernel(verdict, said)

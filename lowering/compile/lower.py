@@ -17,6 +17,7 @@ from tvm.target import Target
 from warpwright.lowering.compile.empty_loops import guard_empty_loops
 from warpwright.lowering.compile.proxy_fences import with_proxy_fences
 from warpwright.lowering.compile.result import Argument
+from warpwright.lowering.compile.tensor_memory_end import with_tensor_memory_kept
 from warpwright.lowering.compile.unpipelined import unpipelined
 from warpwright.lowering.frontend.bulk_alignment import with_aligned_bulk_copies
 from warpwright.lowering.frontend.placeholders import own_placeholders
@@ -39,6 +40,9 @@ READS, WRITES = 1, 2
 REPAIRED = "proxy_fences_added"
 """Detail of an outcome whose build differs from TileLang's by added fences."""
 
+KEPT = "tensor_memory_kept"
+"""Detail of an outcome whose build differs from TileLang's by a barrier before tensor memory is freed."""
+
 ACCESS: dict[int, Literal["in", "out", "inout"]] = {0: "in", READS: "in", WRITES: "out", READS | WRITES: "inout"}
 
 
@@ -48,6 +52,7 @@ class Lowered:
 
     ``unpipelined``: TileLang refused its software pipelining, and the loops are plain. ``fences_added``: fences between the
     proxies that TileLang left out and that were added to the code (:mod:`warpwright.lowering.compile.proxy_fences`).
+    ``ends_together``: a barrier was added before tensor memory is freed (:mod:`warpwright.lowering.compile.tensor_memory_end`).
     """
 
     kernel: str
@@ -58,11 +63,13 @@ class Lowered:
     dynamic_shared_bytes: int
     unpipelined: bool = False
     fences_added: int = 0
+    ends_together: bool = False
 
     @property
     def details(self) -> tuple[str, ...]:
         """Details for the outcome."""
-        return (*(("unpipelined",) if self.unpipelined else ()), *((REPAIRED,) if self.fences_added else ()))
+        words = (("unpipelined", self.unpipelined), (REPAIRED, self.fences_added), (KEPT, self.ends_together))
+        return tuple(word for word, holds in words if holds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,7 @@ class _Code:
     host: IRModule
     source: str
     fences_added: int
+    ends_together: bool
 
 
 def read_ir(text: str) -> tirx.PrimFunc:
@@ -129,6 +137,7 @@ def lower(
         else 0,
         unpipelined=plain,
         fences_added=code.fences_added,
+        ends_together=code.ends_together,
     )
 
 
@@ -140,8 +149,9 @@ def _lowered(function: tirx.PrimFunc, target: Target, config: dict[str, Any]) ->
         context = create_backend_context(target, None, "auto")
         host, device, *_ = lower_to_host_device_ir(function, context)
         fenced = with_proxy_fences(device)
-        source = device_codegen_without_compile(fenced.module, context).inspect_source()
-    return _Code(fenced.module, host, str(source), fenced.added)
+        kept = with_tensor_memory_kept(fenced.module)
+        source = device_codegen_without_compile(kept.module, context).inspect_source()
+    return _Code(kept.module, host, str(source), fenced.added, bool(kept.added))
 
 
 def arguments(function: tirx.PrimFunc) -> tuple[Argument, ...]:

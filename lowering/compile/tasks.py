@@ -9,6 +9,7 @@ from warpwright.lowering.compile import honour, ptxas
 from warpwright.lowering.compile.build import BuildResult, build
 from warpwright.lowering.compile.launchable import over_resource
 from warpwright.lowering.compile.lower import Lowered, arguments, lower, read_ir
+from warpwright.lowering.compile.lowering_error import reason_of
 from warpwright.lowering.compile.options import BuildOption, build_options, compiler_flags
 from warpwright.lowering.compile.readback import ReadBack, read_back
 from warpwright.lowering.compile.register_cap import CAPPED, build_with_retry
@@ -59,7 +60,7 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
         raise
     except Exception as error:  # noqa: BLE001 - TileLang refuses a schedule with many error types; they all mean the same
         seconds["lower"] = time.monotonic() - begun
-        return finish(StepOutcome(Outcome.COMPILE_FAILED, _reason(error), ("lowering_failed",)))
+        return finish(StepOutcome(Outcome.COMPILE_FAILED, reason_of(error), ("lowering_failed",)))
     seconds["lower"] = time.monotonic() - begun
     found = read_back(lowered.source)
     parts: dict[str, Any] = {
@@ -158,10 +159,3 @@ def _toolchain(payload: dict[str, Any], options: tuple[BuildOption, ...]) -> tup
         return replace(find_cuda(payload.get("nvcc")), extra=compiler_flags(options)), ""
     except ToolchainMissing as error:
         return None, error.message
-
-
-def _reason(error: Exception) -> str:
-    """The last informative line: TVM puts the C++ stack before its message."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    checks = [line for line in lines if "Check failed" in line or "ws_schedule" in line]
-    return f"{type(error).__name__}: {(checks or lines or ['no message'])[-1][:1500]}"

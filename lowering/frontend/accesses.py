@@ -13,7 +13,7 @@ from tilelang import tvm
 from warpwright.lowering.frontend.operators import GEMMS, TILE_OPERATORS
 from warpwright.solver.domain import NotApplicable
 
-__all__ = ["Box", "Touch", "scalars_in", "touches_of", "touches_of_expression"]
+__all__ = ["Box", "Touch", "clears_at_start", "scalars_in", "touches_of", "touches_of_expression"]
 
 tirx = tvm.tirx
 arith = tvm.arith
@@ -39,6 +39,8 @@ class Touch:
     box: Box | None
     covers: bool = False
     dense: bool = False
+    of_own: bool = False
+    """A read of only what the same statement wrote in an earlier iteration of its loop."""
 
     def elements(self) -> int:
         """Elements of the box, or of the buffer if the box is unknown; 0 if symbolic."""
@@ -73,6 +75,19 @@ def scalars_in(node: Any) -> list[Any]:
 
     tirx.stmt_functor.post_order_visit(node, visit)
     return found
+
+
+def clears_at_start(stmt: Any, loop: Any) -> bool:
+    """Whether a product overwrites its result in a loop's first iteration (``clear_accum=k == 0``), which there surely is."""
+    if not isinstance(stmt, tirx.Evaluate) or not isinstance(stmt.value, tirx.Call) or not isinstance(loop, tirx.For):
+        return False
+    if str(stmt.value.op.name) not in GEMMS or (_constant(loop.extent) or 0) < 1:
+        return False
+    clears = stmt.value.args[9]
+    if isinstance(clears, tirx.IntImm):
+        return False
+    first = tirx.stmt_functor.substitute(clears, {loop.loop_var: loop.min})
+    return bool(arith.Analyzer().can_prove(first))
 
 
 def _tile_operator(name: str, call: Any) -> list[Touch]:

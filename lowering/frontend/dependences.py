@@ -46,7 +46,9 @@ def summarise(item_id: str, items: Iterable[Item], apart: Apart, *, loop: Any, i
     result = Item(item_id)
     for item in items:
         result.reads += item.reads
-        result.exposed += [touch for touch in item.exposed if not _overwritten(touch, result.sure, apart, None)]
+        result.exposed += [
+            touch for touch in item.exposed if not touch.of_own and not _overwritten(touch, result.sure, apart, None)
+        ]
         result.writes += item.writes
         result.sure += item.sure
     for touches in (result.reads, result.exposed, result.writes):

@@ -5,7 +5,7 @@ from typing import Any
 
 from tilelang import tvm
 
-from warpwright.lowering.frontend.accesses import Touch, scalars_in, touches_of_expression
+from warpwright.lowering.frontend.accesses import Touch, clears_at_start, scalars_in, touches_of_expression
 from warpwright.lowering.frontend.counting import count_runs
 from warpwright.lowering.frontend.dependences import Apart, Item, dependences_of, summarise
 from warpwright.lowering.frontend.layouts import fragment_registers
@@ -113,26 +113,35 @@ def read_graph(kernel: WalkedKernel, profile: HardwareProfile) -> KernelGraph:
 def _read_items(reading: _Reading, scope_id: str, body: list[Node], loop: Any | None) -> list[Item]:
     """Read the items directly in one scope and record the scope's dependences; ``loop`` None is the root."""
     items: list[Item] = []
-    _read_nodes(reading, scope_id, body, [], items)
+    _read_nodes(reading, scope_id, body, [], items, loop)
     inner = _bound_in(body)
     reading.dependences += dependences_of(scope_id, items, reading.told_apart, loop=loop, inner=inner)
     return items
 
 
-def _read_nodes(reading: _Reading, scope_id: str, nodes: list[Node], guards: list[Any], items: list[Item]) -> None:
+def _read_nodes(
+    reading: _Reading, scope_id: str, nodes: list[Node], guards: list[Any], items: list[Item], loop: Any | None
+) -> None:
     for node in nodes:
         if isinstance(node, Leaf):
-            items.append(_read_leaf(reading, node, scope_id, guards))
+            items.append(_read_leaf(reading, node, scope_id, guards, loop))
         elif isinstance(node, Loop):
             items.append(_read_loop(reading, node, scope_id, guards))
         elif isinstance(node, Guard):
-            _read_nodes(reading, scope_id, node.body, [*guards, node.stmt.condition], items)
+            _read_nodes(reading, scope_id, node.body, [*guards, node.stmt.condition], items, loop)
         else:
-            _read_nodes(reading, scope_id, node.body, guards, items)
+            _read_nodes(reading, scope_id, node.body, guards, items, loop)
 
 
-def _read_leaf(reading: _Reading, leaf: Leaf, scope_id: str, guards: list[Any]) -> Item:
+def _read_leaf(reading: _Reading, leaf: Leaf, scope_id: str, guards: list[Any], loop: Any | None) -> Item:
     op, touches = reading.operations.read(leaf, scope_id, guards)
+    if not guards and loop is not None and clears_at_start(leaf.stmt, loop):
+        op = replace(op, clears_at_start=True)
+        results = {access.buffer for access in op.writes}
+        touches = [
+            replace(touch, of_own=not touch.write and reading.storages.name(touch.buffer) in results)
+            for touch in touches
+        ]
     reading.ops.append(op)
     names = {reading.storages.name(touch.buffer) for touch in touches}
     reading.touched |= names

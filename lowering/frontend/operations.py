@@ -12,7 +12,17 @@ from warpwright.lowering.frontend.operators import COPIES, GEMMS
 from warpwright.lowering.frontend.statements import Leaf
 from warpwright.lowering.frontend.storage import Storages
 from warpwright.solver.device.work import Cost, CostModel, SimtWork
-from warpwright.solver.domain import Access, GemmShape, HardwareProfile, Issue, Memory, NotApplicable, Op, OpKind
+from warpwright.solver.domain import (
+    Access,
+    DocumentError,
+    GemmShape,
+    HardwareProfile,
+    Issue,
+    Memory,
+    NotApplicable,
+    Op,
+    OpKind,
+)
 
 __all__ = ["OperationReader"]
 
@@ -150,8 +160,13 @@ class OperationReader:
             warp_policy=_POLICIES.get(int(arguments[8].value), "square"),
             waits=waits,
         )
+        written = name.replace("tl.tileop.", "T.")
+        if refused := self._costs.refuses(written, shape):
+            raise DocumentError(
+                refused, code="instruction-not-available", place=f"{written} into {self._storages.name(result)}"
+            )
         issue = Issue.BLOCKING if waits else Issue.ASYNCHRONOUS
-        return _Decoded(OpKind.GEMM, self._costs.gemm(m, n, k, shape.a_dtype), issue, gemm=shape)
+        return _Decoded(OpKind.GEMM, self._costs.gemm(shape), issue, gemm=shape)
 
     def _bytes(self, touch: Touch) -> int:
         return -(-touch.elements() * int(tvm.DataType(touch.buffer.dtype).bits) // 8)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from warpwright.solver.candidates.sketch import sketch
-from warpwright.solver.candidates.structures import Space, Structure, space_of
+from warpwright.solver.candidates.structures import Space, Structure, products_of, space_of
 from warpwright.solver.domain import (
     Candidate,
     CandidateKind,
@@ -153,6 +153,7 @@ def propose_family(
             if structure.overlapped and overlapped > OVERLAPPED:
                 continue
         described = structure.described() if structure is not None else {"structure": "left to the solver"}
+        described |= products_of(graph, profile)
         verdict = _solve(graph, profile, structure, pins or Pins(), engine, budget)
         if isinstance(verdict, Infeasible):
             rejected.append(RejectedStructure(variant, described, verdict.conflicts))

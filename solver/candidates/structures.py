@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from warpwright.solver.device.cycles import LOADS
+from warpwright.solver.device.instruction import remarks
 from warpwright.solver.device.limits import LARGEST_DEPTH, USEFUL_REGISTERS, WARPGROUP, WARPGROUP_THREADS, read_limits
 from warpwright.solver.device.shared_memory import area_bytes, shared_buffers, static_bytes
 from warpwright.solver.device.wgmma import partition
@@ -24,7 +25,7 @@ from warpwright.solver.domain import (
     ScopeKind,
 )
 
-__all__ = ["Space", "Structure", "register_splits", "space_of"]
+__all__ = ["Space", "Structure", "products_of", "register_splits", "space_of"]
 
 LARGEST_CONSUMER_WARPGROUPS = 4
 LOAD_WARPGROUPS = 1
@@ -76,6 +77,13 @@ class Structure:
             "registers": registers,
             "iterations": "overlapped" if self.overlapped else "in order",
         }
+
+
+def products_of(graph: KernelGraph, profile: HardwareProfile) -> dict[str, str]:
+    """The instruction of the kernel's products, as part of its description, where it is not the device's fastest."""
+    limits = read_limits(profile)
+    slow = remarks(graph, wgmma=limits.wgmma, tcgen05=limits.tcgen05)
+    return {"products": "by mma.sync"} if slow else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ __all__ = [
     "arrival_cycles",
     "nominal_trips",
     "plain_copy",
+    "release_cycles",
     "result_cycles",
     "skew_cycles",
     "stream_cycles",
@@ -47,9 +48,12 @@ def stream_cycles(op: Op, warps: int) -> int:
 
 
 def result_cycles(op: Op, warps: int) -> int:
-    """Issue to result of one warpgroup's share if the units are free."""
+    """Issue to result of one warpgroup's share if the units are free.
+
+    One elected thread starts bulk copies and products into tensor memory: the unit then does all of the work, whatever the width.
+    """
     longest = max((use.cycles for use in op.uses), default=0)
-    if longest == 0 or op.kind in (*LOADS, OpKind.TMA_STORE):
+    if longest == 0 or op.kind in (*LOADS, OpKind.TMA_STORE) or op.arrives_itself:
         return op.latency_cycles
     share = -(-longest * WARPGROUP // warps) if warps < WARPGROUP else -(-longest // (warps // WARPGROUP))
     return share + max(op.latency_cycles - longest, 0)
@@ -60,6 +64,15 @@ def arrival_cycles(op: Op, warps: int, load_latency_percent: int) -> int:
     if op.kind in LOADS:
         return _loaded(op.latency_cycles, load_latency_percent)
     return max(result_cycles(op, warps), ISSUE_CYCLES)
+
+
+def release_cycles(op: Op, warps: int) -> int:
+    """From issue until what the operation reads may be refilled, if nothing else in its role has to be waited for.
+
+    A blocking operation has ended with its stream time. A product into tensor memory gives its operands back itself, when it has
+    ended (``tcgen05.commit``), long after its role went on.
+    """
+    return max(result_cycles(op, warps), ISSUE_CYCLES) if op.arrives_itself else stream_cycles(op, warps)
 
 
 def plain_copy(op: Op, load_latency_percent: int) -> Op:

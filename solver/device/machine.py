@@ -24,6 +24,8 @@ class Machine:
     sms: int
     clock: float
     tensor_macs: dict[str, float]
+    mma_sync_share: float
+    """Share of those rates that ``mma.sync`` reaches on a device that has a faster instruction."""
     alu: float
     shared_bytes: float
     launch_ns: float
@@ -38,6 +40,8 @@ class Machine:
     copy_latency: float
     gemm_overhead: float
     """Issue and drain of one blocking matrix product, beyond its tensor core time."""
+    tcgen05_latency: float
+    """Drain of a product into tensor memory, beyond its tensor core time, until the barrier of its commit has arrived."""
     serial_latency: float
     """Cycles that each matrix instruction waits if the compiler had to serialise them."""
     spill_cycles: float
@@ -88,7 +92,7 @@ def machine(profile: HardwareProfile) -> Machine:
     macs = {
         q.path.removeprefix("tensor_core.").removesuffix("_macs_per_cycle"): float(q.value)
         for q in profile.quantities
-        if q.path.startswith("tensor_core.") and q.value is not None
+        if q.path.startswith("tensor_core.") and q.path.endswith("_macs_per_cycle") and q.value is not None
     }
     fill = known("model.fill_bytes_per_cycle", "bytes/cycle", tma_rate)
     if profile.has("l2.bandwidth"):
@@ -99,6 +103,7 @@ def machine(profile: HardwareProfile) -> Machine:
         sms=sms,
         clock=clock,
         tensor_macs=macs,
+        mma_sync_share=known("tensor_core.mma_sync_share", "ratio", 1.0),
         alu=profile.number("alu.fp32_per_cycle", "ops/cycle"),
         shared_bytes=shared_bytes,
         launch_ns=known("model.launch", "ns", known("launch.latency", "ns", 0.0)),
@@ -110,6 +115,7 @@ def machine(profile: HardwareProfile) -> Machine:
         copy_bytes=known("model.copy_bytes_per_cycle", "bytes/cycle", shared_bytes),
         copy_latency=known("model.load_latency", "cycles", latency),
         gemm_overhead=known("model.gemm_overhead", "cycles", known("wgmma.latency", "cycles", 0.0)),
+        tcgen05_latency=known("tcgen05.latency", "cycles", 0.0),
         serial_latency=known("model.serial_latency", "cycles", 0.0),
         spill_cycles=known("model.spill_cycles", "cycles", 0.0),
         alu_ratio=known("model.alu_ratio", "ratio", 1.0),

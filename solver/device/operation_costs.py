@@ -8,9 +8,11 @@ shared memory is the limit. How the warpgroups split a tile is TileLang's own ru
 from dataclasses import dataclass, field
 
 from warpwright.solver.device.element_types import element_bits
+from warpwright.solver.device.instruction import Instruction, instruction, product_macs
 from warpwright.solver.device.limits import WARPGROUP
 from warpwright.solver.device.machine import Machine
-from warpwright.solver.device.wgmma import INSTRUCTION_ROWS, Partition, padded_macs, partition
+from warpwright.solver.device.tcgen05 import atom
+from warpwright.solver.device.wgmma import INSTRUCTION_ROWS, Partition, partition
 from warpwright.solver.domain.kernel import GemmShape, Issue, KernelGraph, Memory, Op, OpKind, Unit
 
 __all__ = ["LOAD_QUEUE", "TENSOR_QUEUE", "OperationCost", "OperationCosts"]
@@ -63,16 +65,21 @@ class OperationCosts:
         self._memory = {buffer.name: buffer.memory for buffer in self.graph.buffers}
 
     def gemm(self, op: Op, shape: GemmShape, streams: int, warps: int, spilled: int) -> OperationCost:
-        """One warpgroup's part of a matrix product, as wgmma (or the same traffic by mma.sync on older parts).
+        """One warpgroup's part of a matrix product, as wgmma (or the same traffic by mma.sync, at its own rate).
 
         With ``spilled`` registers ptxas serialises the instructions and moves the accumulators through local memory.
         """
         machine = self.machine
+        selected = instruction(shape, wgmma=machine.limits.wgmma, tcgen05=machine.limits.tcgen05)
+        if selected is Instruction.TCGEN05:
+            return self._into_tensor_memory(op, shape)
+        rate = machine.tensor_rate(shape.a_dtype)
+        rate *= machine.mma_sync_share if selected is Instruction.MMA_SYNC else 1.0
         split = partition(shape, warps) or Partition(max(warps, WARPGROUP), 1)
         rows = shape.m * WARPGROUP / split.rows
         columns = shape.n / split.columns
         width = element_bits(shape.a_dtype) / 8
-        tensor = padded_macs(shape.m, shape.n, shape.k) / machine.tensor_rate(shape.a_dtype) / streams
+        tensor = product_macs(shape, selected) / rate / streams
         row_blocks = max(1.0, rows / INSTRUCTION_ROWS)
         operand_a = rows * shape.k * width if shape.a_memory is not Memory.FRAGMENT else 0.0
         operand_b = row_blocks * columns * shape.k * width
@@ -82,6 +89,17 @@ class OperationCosts:
             floor += instructions * machine.serial_latency + spilled * machine.spill_cycles
         demands = (("tensor_core", tensor), ("shared", (operand_a + operand_b) / machine.shared_bytes))
         return OperationCost(op.id, demands, floor=floor, tail=machine.gemm_overhead, queue=TENSOR_QUEUE)
+
+    def _into_tensor_memory(self, op: Op, shape: GemmShape) -> OperationCost:
+        """A whole product: an instruction of up to 128 rows and 256 columns reads its operands out of shared memory once."""
+        machine, width = self.machine, element_bits(shape.a_dtype) / 8
+        tensor = product_macs(shape, Instruction.TCGEN05) / machine.tensor_rate(shape.a_dtype)
+        found = atom(shape)
+        rows, columns = (found.rows, found.columns) if found is not None else (shape.m, shape.n)
+        operand_a = 0.0 if shape.a_memory is Memory.TENSOR else shape.m * shape.k * width * (shape.n / columns)
+        operand_b = shape.n * shape.k * width * (shape.m / rows)
+        demands = (("tensor_core", tensor), ("shared", (operand_a + operand_b) / machine.shared_bytes))
+        return OperationCost(op.id, demands, floor=tensor, tail=machine.tcgen05_latency, queue=TENSOR_QUEUE)
 
     def load(self, op: Op, miss: float) -> OperationCost:
         """A bulk load: latency first, then bytes through L2 (``miss`` of them from memory) into shared memory."""

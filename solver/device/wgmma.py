@@ -9,7 +9,15 @@ from functools import cache
 from warpwright.solver.device.limits import DEFAULT_PRODUCT_REGISTERS, WARPGROUP
 from warpwright.solver.domain.kernel import GemmShape, Memory
 
-__all__ = ["INSTRUCTION_ROWS", "Partition", "instruction_registers", "is_wgmma", "padded_macs", "partition"]
+__all__ = [
+    "INSTRUCTION_ROWS",
+    "ROWS_PER_WARP",
+    "Partition",
+    "instruction_registers",
+    "is_wgmma",
+    "padded_macs",
+    "partition",
+]
 
 ROWS_PER_WARP = 16
 INSTRUCTION_ROWS = WARPGROUP * ROWS_PER_WARP
@@ -71,9 +79,9 @@ def partition(shape: GemmShape, warps: int) -> Partition | None:
     )
 
 
-def padded_macs(m: int, n: int, k: int) -> int:
-    """Multiply-adds that a tile product takes: its rows and columns are padded to the instruction's."""
-    return -(-m // INSTRUCTION_ROWS) * INSTRUCTION_ROWS * -(-n // INSTRUCTION_COLUMNS) * INSTRUCTION_COLUMNS * k
+def padded_macs(m: int, n: int, k: int, rows: int) -> int:
+    """Multiply-adds that a tile product takes: its rows and columns are padded to the instruction's, which has so many rows."""
+    return -(-m // rows) * rows * -(-n // INSTRUCTION_COLUMNS) * INSTRUCTION_COLUMNS * k
 
 
 def instruction_registers(shape: GemmShape, warps: int) -> int:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import ceil
 
 from warpwright.solver.device.element_types import tensor_rate_name
-from warpwright.solver.device.wgmma import padded_macs
-from warpwright.solver.domain.kernel import Unit, UnitUse
+from warpwright.solver.device.instruction import Instruction, instruction, product_macs, refusal
+from warpwright.solver.domain.kernel import GemmShape, Unit, UnitUse
 from warpwright.solver.domain.profile import HardwareProfile
 
 __all__ = ["Cost", "CostModel", "SimtWork"]
@@ -49,11 +49,28 @@ class CostModel:
         self._sfu_rate = profile.number("sfu.exponentials_per_cycle", "ops/cycle")
         self.has_tma = profile.flag("features.tma")
 
-    def gemm(self, m: int, n: int, k: int, dtype: str) -> Cost:
-        """A tile product: padded multiply-adds over the tensor core's rate, plus the instruction's own latency."""
-        cycles = self._cycles(padded_macs(m, n, k), self._tensor_rate(dtype))
-        latency = self._optional("wgmma.latency" if self._profile.flag("features.wgmma") else "tcgen05.latency")
+    def gemm(self, shape: GemmShape) -> Cost:
+        """A tile product: padded multiply-adds over the rate of the instruction that the lowering selects, plus its latency."""
+        selected = self.instruction(shape)
+        rate, latency = self._tensor_rate(shape.a_dtype), 0
+        if selected is Instruction.TCGEN05:
+            latency = self._optional("tcgen05.latency")
+        elif selected is Instruction.WGMMA:
+            latency = self._optional("wgmma.latency")
+        elif self._profile.has("tensor_core.mma_sync_share"):
+            rate *= self._profile.number("tensor_core.mma_sync_share", "ratio")
+        cycles = self._cycles(product_macs(shape, selected), rate)
         return Cost(cycles + latency, _uses((Unit.TENSOR_CORE, cycles)))
+
+    def instruction(self, shape: GemmShape) -> Instruction:
+        """The tensor core instruction of a product on this device."""
+        wgmma, tcgen05 = (self._profile.flag(f"features.{name}") for name in ("wgmma", "tcgen05"))
+        return instruction(shape, wgmma=wgmma, tcgen05=tcgen05)
+
+    def refuses(self, name: str, shape: GemmShape) -> str:
+        """Why the operator has no instruction on this device, with the way out; empty if it has one."""
+        wgmma, tcgen05 = (self._profile.flag(f"features.{name}") for name in ("wgmma", "tcgen05"))
+        return refusal(name, shape, self._profile.arch, wgmma=wgmma, tcgen05=tcgen05)
 
     def tma_load(self, bytes_: int) -> Cost:
         """A bulk copy into shared memory: its bytes occupy the unit, the first of them arrive after the latency."""

@@ -210,15 +210,28 @@ class Op:
     uses_scalars: tuple[str, ...] = ()
     pending: int = 0
     """For a ``WAIT``: how many products, the youngest ones, may still be in flight after it (``wgmma.wait_group``'s N)."""
+    clears_at_start: bool = False
+    """A product that overwrites its result in its loop's first iteration and adds to it in all others; the loop has one."""
     runs: int | None = None
     """How often one launch executes it, over all blocks; None if that depends on data or symbolic sizes."""
 
     @property
     def left_in_flight(self) -> bool:
         """Whether this is a matrix product that its role only starts: its operands and result are free after a wait
-        of that role.
+        of that role. A product into tensor memory is not: see :attr:`arrives_itself`.
         """
-        return self.gemm is not None and not self.gemm.waits and self.issue is Issue.ASYNCHRONOUS
+        started = self.gemm is not None and not self.gemm.waits and self.issue is Issue.ASYNCHRONOUS
+        return started and not self.arrives_itself
+
+    @property
+    def arrives_itself(self) -> bool:
+        """Whether this is a product into tensor memory: its role starts it and waits for nothing, because the end of a span
+        around it is a ``tcgen05.commit``, which the tensor core performs when all products before it have ended.
+
+        Source: TileLang 0.1.15 wheel, ``materialize_ws_schedule.cc:375-401, 1344-1441``; PTX ISA, tcgen05.commit.
+        """
+        asynchronous = self.gemm is not None and self.issue is Issue.ASYNCHRONOUS
+        return asynchronous and self.gemm is not None and self.gemm.c_memory is Memory.TENSOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,20 +69,24 @@ class SourceOrder:
         if len(values) > 1:
             items = self.scopes[scope_id].items
             within = [[item for item in items if item in value] for value in values]
-            found = (_lives_on(self._ops_of(some), buffer, "of a span earlier", parts=False) for some in within)
+            found = (
+                _lives_on(self._ops_of(some), buffer, "of a span earlier", scope_id, parts=False) for some in within
+            )
             return next((reason for reason in found if reason), "")
         if self.scopes[scope_id].kind is ScopeKind.ROOT:
             return ""
-        return _lives_on(self.below(scope_id), buffer, "of an iteration earlier", parts=True)
+        return _lives_on(self.below(scope_id), buffer, "of an iteration earlier", scope_id, parts=True)
 
 
-def _lives_on(ops: Sequence[Op], buffer: str, since: str, *, parts: bool) -> str:
-    """Why the first of these operations that touches the buffer needs its old content; empty if none does.
+def _lives_on(ops: Sequence[Op], buffer: str, since: str, scope_id: str, *, parts: bool) -> str:
+    """Why the first of these operations that touches the buffer in the scope needs its old content; empty if none does.
 
-    ``parts``: asynchronous loads of parts make a whole together.
+    ``parts``: asynchronous loads of parts make a whole together. A product that clears its result at the start of a loop
+    inside the scope adds to its own value only.
     """
     for op in ops:
-        if buffer in {access.buffer for access in op.reads}:
+        begins = op.clears_at_start and op.scope != scope_id and buffer in {access.buffer for access in op.writes}
+        if not begins and buffer in {access.buffer for access in op.reads}:
             return f"{op.id} reads its value {since}"
         for access in op.writes:
             if access.buffer != buffer:

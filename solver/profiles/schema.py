@@ -155,7 +155,7 @@ _CUDA = [
     *_rows(
         Need.STATED,
         """
-        tcgen05.latency | cycles | one 128-row instruction of full depth, issue to its barrier's arrival
+        tcgen05.latency | cycles | commit to its barrier's arrival, beyond the products' tensor core time
         """,
         when="features.tcgen05",
     ),
@@ -171,6 +171,7 @@ _CUDA = [
         l2.persisting_bytes | bytes | largest share of L2 that may be set aside
         tensor_core.fp4_macs_per_cycle | MACs/cycle | dense fp4 multiply-adds of one SM
         tensor_core.fp64_macs_per_cycle | MACs/cycle | dense fp64 multiply-adds of one SM
+        tensor_core.mma_sync_share | ratio | share of these rates that mma.sync reaches; all of it when left out
         """,
     ),
     # Numbers that were fitted to measured landscapes (docs/results/ranking.md); without them it uses vendor numbers alone.

@@ -6,7 +6,14 @@
 bound holds for every legal schedule of the problem, so a schedule that meets one is optimal.
 """
 
-from warpwright.solver.device.cycles import arrival_cycles, nominal_trips, skew_cycles, stream_cycles, unit_cycles
+from warpwright.solver.device.cycles import (
+    arrival_cycles,
+    nominal_trips,
+    release_cycles,
+    skew_cycles,
+    stream_cycles,
+    unit_cycles,
+)
 from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
 from warpwright.solver.device.shared_memory import area_bytes, shared_buffers
 from warpwright.solver.domain.kernel import Unit
@@ -123,6 +130,12 @@ class _Graph:
             return self.stream(role, item)
         return arrival_cycles(self.structure.ops[item], self.warps[role], self.problem.device.load_latency_percent)
 
+    def release(self, role: str, item: str) -> int:
+        """The least number of cycles from an item's start until what it reads may be refilled."""
+        if item in self.problem.scopes:
+            return self.stream(role, item)
+        return release_cycles(self.structure.ops[item], self.warps[role])
+
     def skew(self, role: str) -> int:
         """How far the role's last warpgroup trails."""
         items = self.structure.body(self.scope, role)
@@ -165,7 +178,7 @@ class _Graph:
             for write in channel.hand_offs[again].writes:
                 found.append(TimingEdge(release, (channel.producer, writes.index(write)), latency, iterations))
             for read in value.reads:
-                spent = self.stream(channel.consumer, read) + self.skew(channel.consumer)
+                spent = self.release(channel.consumer, read) + self.skew(channel.consumer)
                 found.append(TimingEdge((channel.consumer, reads.index(read)), release, spent, 0))
         return found
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from warpwright.solver.device.cycles import arrival_cycles, nominal_trips, skew_cycles, stream_cycles
+from warpwright.solver.device.cycles import arrival_cycles, nominal_trips, release_cycles, skew_cycles, stream_cycles
 from warpwright.solver.device.limits import LARGEST_DEPTH, WARPGROUP, WARPGROUP_THREADS
 from warpwright.solver.device.registers import works_with_threads
-from warpwright.solver.domain.kernel import ROOT, Issue, Memory, Scope, ScopeKind
+from warpwright.solver.domain.kernel import ROOT, Memory, Scope, ScopeKind
 from warpwright.solver.engines.model import Expr, Literal, Model, Var, linear
 from warpwright.solver.warp.layout.buffer_channels import Channel, HandOff, together
 from warpwright.solver.warp.layout.instruction_order import free_after
@@ -79,6 +79,13 @@ class WarpEncoding:
         op = self.structure.ops[item]
         return self.by_width(role, lambda warps: arrival_cycles(op, warps, self.problem.device.load_latency_percent))
 
+    def release_of(self, role: str, item: str) -> Expr:
+        """Cycles from an item's start until what it reads may be refilled, waits of its role apart."""
+        if item in self.problem.scopes:
+            return self.child_cycles(item)
+        op = self.structure.ops[item]
+        return self.by_width(role, lambda warps: release_cycles(op, warps))
+
     def skew(self, scope: str, role: str) -> Expr:
         """How far the role's last warpgroup trails its first in one iteration of a scope."""
         ops = tuple(self.structure.ops[i] for i in self.structure.body(scope, role) if i in self.problem.ops)
@@ -137,18 +144,27 @@ def largest_depth(problem: WarpProblem, structure: PlacedKernel, index: int) -> 
 def legal_stages(problem: WarpProblem, structure: PlacedKernel, scope: Scope, role: str) -> int:
     """Largest stage that the search offers in a role's body; 0 leaves the body in source order.
 
-    Offsets only help if a role leaves something in flight, so without an asynchronous product (or a pin) every
-    stage is 0: with blocking products only, no order of the same stream is shorter than another.
+    Offsets only help if something is in flight while the role does other work: a product that it waits for itself, or one of the
+    role for tensor memory whose operand it writes and whose result it reads (and that role has several). Otherwise every stage
+    is 0 without a pin: with blocking products only, no order of the same stream is shorter than another.
     """
     items = structure.body(scope.id, role)
     pinned = max((pin.stage for pin in problem.pins.stages if pin.op in items), default=0)
     if pinned or scope.kind is ScopeKind.ROOT or not (scope.zero_based or scope.kind is ScopeKind.WHILE):
         return pinned
-    if role in (LOAD, MMA) or problem.pins.software_pipelining is False:
+    if role == LOAD or problem.pins.software_pipelining is False:
         return 0
-    ops = [problem.ops[item] for item in items if item in problem.ops]
-    in_flight = any(op.gemm is not None and op.issue is Issue.ASYNCHRONOUS for op in ops)
-    return LARGEST_STAGE if in_flight or problem.pins.software_pipelining else 0
+    products = [op for item in items if (op := problem.ops.get(item)) is not None and op.gemm is not None]
+    in_flight = any(op.left_in_flight for op in products) or _waits_for_itself(structure, scope.id, role)
+    if role == MMA:
+        in_flight = in_flight and len(products) > 1
+    return LARGEST_STAGE if in_flight or (problem.pins.software_pipelining and role != MMA) else 0
+
+
+def _waits_for_itself(structure: PlacedKernel, scope: str, role: str) -> bool:
+    """Whether the role of products into tensor memory and another one hand values to each other in both directions."""
+    pairs = {(channel.producer, channel.consumer) for channel in structure.channels if channel.scope == scope}
+    return any((role, other) in pairs and (other, role) in pairs for other in structure.roles if MMA in (role, other))
 
 
 def declare(problem: WarpProblem, at_least: Mapping[str, int] | None = None) -> WarpEncoding:
@@ -321,7 +337,8 @@ def _declare_times(enc: WarpEncoding, scope: Scope, least: int) -> None:
 def longest_iteration(problem: WarpProblem, structure: PlacedKernel, scope: Scope) -> int:
     """Cycles of one iteration without any overlap: every legal schedule has at most this interval."""
     fenced = [c for c in structure.channels if c.scope == scope.id and release_is_fenced(problem, c)]
-    total = 8 * problem.device.barrier_latency_cycles
+    handed = sum(len(channel.hand_offs) for channel in structure.channels if channel.scope == scope.id)
+    total = max(8, 2 * handed) * problem.device.barrier_latency_cycles
     total += sum(len(channel.hand_offs) for channel in fenced) * problem.device.proxy_fence_cycles
     for role in structure.roles:
         narrow = 1 if role != CONSUMER else WARPGROUP

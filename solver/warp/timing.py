@@ -8,7 +8,14 @@ independent half of a certificate: no engine is involved, and it must give the s
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from warpwright.solver.device.cycles import arrival_cycles, nominal_trips, skew_cycles, stream_cycles, unit_cycles
+from warpwright.solver.device.cycles import (
+    arrival_cycles,
+    nominal_trips,
+    release_cycles,
+    skew_cycles,
+    stream_cycles,
+    unit_cycles,
+)
 from warpwright.solver.domain.kernel import ROOT, ScopeKind, Unit
 from warpwright.solver.warp.layout.instruction_order import orderings
 from warpwright.solver.warp.problem import WarpProblem
@@ -222,4 +229,12 @@ def _ring_edges(
         refill = (producer, filling[again][1].opened)
         found.append(TimingEdge(release, refill, freed_late + latency, iterations))
         ends[release] = freed_late
+        for entry in reading.entries(scope, consumer):
+            op = reading.ops.get(entry.item)
+            if op is None or not op.arrives_itself or not used.opened < entry.position < used.close:
+                continue
+            if reading.touched(entry.item, consumer) & buffers:
+                start, spent = (consumer, entry.position), release_cycles(op, reading.roles[consumer].warps)
+                found.append(TimingEdge(start, refill, spent + freed_late + latency, iterations))
+                ends[start] = max(ends.get(start, 0), spent + freed_late)
     return found

@@ -29,7 +29,7 @@ from warpwright.solver.domain import (
     proof_sentence,
 )
 from warpwright.solver.domain.errors import WarpwrightError
-from warpwright.solving import solve_kernel
+from warpwright.solving import solve_and_remark
 from warpwright.tuning.children import ChildPool, users_environment
 
 __all__ = ["run_solve"]
@@ -61,11 +61,14 @@ def run_solve(options: SolveOptions) -> ExitCode:
         kernel = kernel_of(options.file, options.function, options.settings, pool=pool)
         if options.why is not None or options.explain:
             return _explain(kernel, profile, pins, options, pool)
-        verdict = solve_kernel(kernel, profile, engine=options.engine or DEFAULT_ENGINE, pins=pins, pool=pool)
+        solved = solve_and_remark(kernel, profile, engine=options.engine or DEFAULT_ENGINE, pins=pins, pool=pool)
+    verdict = solved.verdict
     if options.json:
         _print_json(documents.dump(verdict))
     else:
         _print_verdict(kernel.name, profile, verdict)
+        for sentence in solved.remarks:
+            console().print(Text(sentence, style="yellow"))
     return _exit_code(verdict.status)
 
 

@@ -7,7 +7,7 @@ spans per iteration hands over a value in each, so its refills come sooner and n
 1.4, 1.8; literature.md 2.1 (depth = ceil(R / II)); facebookexperimental/triton pull 1804 (versions >= lead + 1).
 """
 
-from warpwright.solver.device.cycles import arrival_cycles, skew_cycles, stream_cycles, unit_cycles
+from warpwright.solver.device.cycles import arrival_cycles, release_cycles, skew_cycles, unit_cycles
 from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Op, Unit
@@ -79,12 +79,12 @@ def _build_ring(enc: WarpEncoding, index: int) -> None:
         for item in value.reads:
             start = enc.start[channel.scope, channel.consumer, item]
             model.at_least(start - full, latency, note=f"{item} waits for {channel.buffer}")
-            model.at_least(release - start - enc.stream(channel.consumer, item) - freed_late, 0)
+            model.at_least(release - start - enc.release_of(channel.consumer, item) - freed_late, 0)
             late = _results_in_flight(enc, channel.scope, channel.consumer, item)
             for wait in late:
                 model.at_least(release - wait - freed_late, 1, note=f"{item} reads {channel.buffer} until its wait")
             for literal in [] if fenced else shared:
-                end = release - start - enc.stream(channel.consumer, item) - skew
+                end = release - start - enc.release_of(channel.consumer, item) - skew
                 model.at_least(end, fence, when=[literal])
                 for wait in late:
                     model.at_least(release - wait - skew, 1 + fence, when=[literal])
@@ -143,7 +143,7 @@ def life_cycles(problem: WarpProblem, channel: Channel, consumer_warps: int) -> 
     spent = []
     for value in channel.hand_offs:
         fill = max((arrival_cycles(op, warps(channel.producer), percent) for op in ops(value.writes)), default=0)
-        spent.append(fill + sum(stream_cycles(op, warps(channel.consumer)) for op in ops(value.reads)))
+        spent.append(fill + sum(release_cycles(op, warps(channel.consumer)) for op in ops(value.reads)))
     return max(spent) + late + 2 * latency
 
 

@@ -1,6 +1,7 @@
 """One model of time: what the rules plan with is never more than what the forecast plays."""
 
 from collections.abc import Callable
+from math import ceil
 
 import pytest
 
@@ -11,9 +12,10 @@ from warpwright.solver.device.machine import machine
 from warpwright.solver.device.operation_costs import OperationCosts
 from warpwright.solver.device.work import CostModel, SimtWork
 from warpwright.solver.domain.kernel import KernelGraph, Memory, OpKind, Unit
+from warpwright.solver.domain.profile import HardwareProfile
 from warpwright.solver.profiles import load_profile
 
-H200 = load_profile("h200")
+H200, B200 = load_profile("h200"), load_profile("b200")
 GRAPHS: dict[str, Callable[[], KernelGraph]] = {
     "gemm": kernels.gemm,
     "attention": kernels.attention,
@@ -35,13 +37,34 @@ def test_a_product_is_played_no_shorter_than_the_rules_count_it(name: str, group
         assert cost.alone + cost.tail >= stream_cycles(op, 4 * groups) - 1
 
 
-@pytest.mark.parametrize(("rows", "padded"), [(64, 64), (65, 128), (16, 64), (192, 192)])
+@pytest.mark.parametrize(("rows", "padded"), [(64, 64), (65, 128), (192, 192)])
 def test_a_tile_that_does_not_fill_the_instruction_is_padded_in_both(rows: int, padded: int) -> None:
     graph = kernels.gemm(rows, 128, 64)
     (product,) = (op for op in graph.ops if op.gemm is not None)
+    assert product.gemm is not None
     played = dict(OperationCosts(graph, machine(H200)).of(product, 1, 4, 0.0, 0).demands)["tensor_core"]
-    written = CostModel(H200).gemm(rows, 128, 64, "bfloat16").uses[0].cycles
+    written = CostModel(H200).gemm(product.gemm).uses[0].cycles
     assert played == written == padded * 128 * 64 / 2048
+
+
+@pytest.mark.parametrize(
+    ("graph", "profile", "rate"),
+    [
+        (kernels.gemm(32, 128, 64), H200, 0.63 * 2048),  # fewer rows than a warpgroup's instruction has
+        (kernels.gemm(128, 128, 64), H200, 2048),
+        (kernels.gemm(128, 128, 64), B200, 0.25 * 4096),  # a result in registers
+        (kernels.blackwell_gemm(128, 128, 64), B200, 4096),
+        (kernels.gemm(128, 128, 64), load_profile("a100"), 1024),  # a device without another instruction
+    ],
+)
+def test_a_product_is_as_fast_as_the_instruction_that_the_lowering_selects(
+    graph: KernelGraph, profile: HardwareProfile, rate: float
+) -> None:
+    (product,) = (op for op in graph.ops if op.gemm is not None)
+    assert product.gemm is not None
+    played = dict(OperationCosts(graph, machine(profile)).of(product, 1, 4, 0.0, 0).demands)["tensor_core"]
+    assert played == pytest.approx(product.gemm.m * product.gemm.n * product.gemm.k / rate)
+    assert CostModel(profile).gemm(product.gemm).uses[0].cycles == ceil(played)
 
 
 def test_no_operation_on_chip_is_planned_longer_than_it_is_played() -> None:

@@ -1,4 +1,4 @@
-"""Accumulators have a lane for every row and columns for every version."""
+"""A product has an instruction, all versions have columns, and whole warpgroups copy."""
 
 from functools import partial
 
@@ -11,18 +11,30 @@ from tests.unit.solver.families.situations import Situation, start
 COLUMNS = 64
 
 
-def blackwell(rows: int = 128, **device: int) -> Situation:
-    """A product of 64 columns that accumulates in tensor memory, read back by the consumer."""
-    return start(kernels.blackwell_gemm(rows, COLUMNS), profile="b200").on(**device)
+def blackwell(rows: int = 128, columns: int = COLUMNS, **device: int) -> Situation:
+    """A product that accumulates in tensor memory, read back by the consumer."""
+    return start(kernels.blackwell_gemm(rows, columns), profile="b200").on(**device)
+
+
+def two_versions(columns: int) -> Situation:
+    """Two tiles of 64 columns each; a persistent kernel fills one while the other is read."""
+    return start(kernels.persistent_blackwell_gemm(128, COLUMNS), profile="b200", depth=2).on(tensor_columns=columns)
 
 
 BOUNDARIES = (
-    Boundary("tensor_memory", "too-many-lanes", partial(blackwell, 128), partial(blackwell, 256)),
+    Boundary("tensor_memory", "no-instruction", partial(blackwell, 64, 64), partial(blackwell, 64, 32)),
     Boundary(
         "tensor_memory",
         "too-many-columns",
         partial(blackwell, tensor_columns=COLUMNS),
         partial(blackwell, tensor_columns=COLUMNS - 1),
+    ),
+    Boundary(
+        "tensor_memory",
+        "too-many-columns",
+        partial(two_versions, 2 * COLUMNS),
+        partial(two_versions, 2 * COLUMNS - 1),
+        about="with two versions",
     ),
 )
 

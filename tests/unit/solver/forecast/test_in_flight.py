@@ -63,10 +63,14 @@ def test_operands_come_free_one_product_at_a_time_only_with_a_pipeline_for_each(
 
 
 def test_products_into_tensor_memory_give_their_operands_back_when_they_are_over() -> None:
-    graph, device = kernels.blackwell_gemm(128, 256, 64), machine(B200)
-    moved = (128 + 256) * 64 * 2 / device.shared_bytes
-    product = dict(OperationCosts(graph, device).of(graph.op("mma"), 1, 1, 0.0, 0).demands)["shared"]
-    schedule = list(schedules(graph, B200, 1).values())[-1]
-    assert simulate(graph, B200, schedule).interval_cycles == pytest.approx(moved + product, rel=0.01), (
+    graph, device = kernels.blackwell_gemm(128, 128, 64), machine(B200)
+    moved = (128 + 128) * 64 * 2 / device.shared_bytes
+    product = dict(OperationCosts(graph, device).of(graph.op("mma"), 1, 1, 0.0, 0).demands)
+    shallow, *_, deep = schedules(graph, B200, 1).values()
+    assert simulate(graph, B200, deep).interval_cycles == pytest.approx(moved + product["shared"], rel=0.01), (
         "shared memory is full"
+    )
+    alone = device.load_latency + product["tensor_core"] + device.tcgen05_latency
+    assert simulate(graph, B200, shallow).interval_cycles > alone, (
+        "one version waits for the product's end, not for its start"
     )

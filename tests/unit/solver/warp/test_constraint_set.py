@@ -34,6 +34,7 @@ KERNELS: dict[str, tuple[Callable[[], KernelGraph], str]] = {
     "filled_twice": (kernels.filled_twice, "h200"),
     "scattered": (kernels.scattered, "h200"),
     "blackwell_gemm": (kernels.blackwell_gemm, "b200"),
+    "persistent_blackwell_gemm": (kernels.persistent_blackwell_gemm, "b200"),
 }
 MUTATIONS, NOISE = 60, 25
 ACCEPTED = "accepted"
