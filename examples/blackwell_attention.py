@@ -1,7 +1,7 @@
 """Attention forward for Blackwell (bf16, head dimension 128, non-causal): both products accumulate in tensor memory.
 
-A plain straight-line kernel, without a schedule. Scores come out of tensor memory, probabilities go back into it as the operand of
-the second product, and its result is added to the running sum in registers, where it is also rescaled.
+A plain straight-line kernel, without a schedule. Scores come out of tensor memory, probabilities go back into it as the operand
+of the second product, and its result is added to the running sum in registers, where it is also rescaled.
 """
 
 import tilelang.language as T

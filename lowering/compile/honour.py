@@ -30,6 +30,8 @@ def _source(plan: WarpSchedule, found: ReadBack) -> Iterator[NotHonoured]:
             depth = depths.get(pipeline.name)
             if depth != pipeline.depth:
                 yield NotHonoured(f"{side} barriers of pipeline {pipeline.name}", str(pipeline.depth), str(depth))
+    if not found.uses_tcgen05 and any(role.name == "mma" for role in plan.roles):
+        yield NotHonoured("tensor-core instructions", "tcgen05.mma by the role mma", "none in the source")
     planned, seen = Counter(_requests(plan)), Counter(request.registers for request in found.register_requests)
     for registers in sorted(planned.keys() | seen.keys()):
         if planned[registers] != seen[registers]:

@@ -44,7 +44,9 @@ def _in_the_kernel(lines: list[str]) -> str:
 
 def _in_tilelang(error: BaseException) -> str:
     """``tilelang/cuda/op/gemm/gemm_tcgen05.py:197``: the last frame in the package."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _PACKAGE in PurePath(frame.filename).parts]
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if _PACKAGE in PurePath(frame.filename).parts
+    ]
     if not frames:
         return ""
     parts = PurePath(frames[-1].filename).parts

@@ -46,6 +46,7 @@ class ReadBack:
     register_requests: tuple[RegisterRequest, ...]
     branch_threads: tuple[int, ...]
     uses_wgmma: bool = False
+    uses_tcgen05: bool = False
 
     def held(self, threads: int, entry: int) -> tuple[int, ...]:
         """Registers per thread that each warpgroup of a block asks for, at its largest request; ``entry`` where it has none.
@@ -74,6 +75,7 @@ def read_back(source: str) -> ReadBack:
         register_requests=tuple(_requests(source, threads or LARGEST_BLOCK)),
         branch_threads=tuple(int(match.group(1)) for match in _BRANCH.finditer(source)),
         uses_wgmma="tl::wgmma_" in source,
+        uses_tcgen05="tl::tcgen05mma_" in source,
     )
 
 

@@ -1,10 +1,11 @@
 """Lets all warps end before warp 0 frees the block's tensor memory. Runs in child processes only.
 
-TileLang 0.1.15 appends ``tcgen05.dealloc`` by warp 0 to the kernel without a barrier (wheel, ``src/cuda/transform/lower_shared_tmem.cc``,
-``SharedTmemRewriter::VisitStmt_(SBlockNode)``: ``new_body`` is the body, then the frees). With roles, warp 0 may be the one that loads and be
-done long before the others: the columns then go to another block of the same multiprocessor while products still write and an
-epilogue still reads them. PTX asks that all accesses of an allocation have ended before it is freed. Found in generated code; no
-device was there to provoke it. A kernel without tensor memory, or whose frees stand behind a barrier, is returned unchanged.
+TileLang 0.1.15 appends ``tcgen05.dealloc`` by warp 0 to the kernel without a barrier (wheel,
+``src/cuda/transform/lower_shared_tmem.cc``, ``SharedTmemRewriter``: ``new_body`` is the body, then the frees). With roles, warp 0
+may be the one that loads, done long before the others: the columns then go to another block of the same multiprocessor while
+products still write and an epilogue still reads them. PTX asks that all accesses of an allocation have ended before it is freed.
+Found in generated code; there was no device to provoke it. A kernel without tensor memory, or whose frees stand behind a
+barrier, is returned unchanged.
 """
 
 from dataclasses import dataclass

@@ -213,6 +213,10 @@ class OperationCosts:
         """Whether one thread issues the operation as a product into tensor memory (tcgen05) and goes on."""
         return op.gemm is not None and op.gemm.c_memory is Memory.TENSOR and op.issue is Issue.ASYNCHRONOUS
 
+    def in_lanes(self, name: str) -> bool:
+        """Whether a buffer is in tensor memory."""
+        return self._memory.get(name) is Memory.TENSOR
+
     def on_chip(self, name: str) -> bool:
         """Whether a buffer is in shared memory."""
         return self._memory.get(name) is Memory.SHARED

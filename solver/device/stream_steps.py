@@ -51,7 +51,9 @@ def crew_of(costs: OperationCosts, ops: Iterable[Op], warps: int, plain: Iterabl
     works = any(op.id in copied or _all_threads(costs, op) for op in mine)
     streams = max(1, warps // WARPGROUP) if works else 1
     splits = [partition(op.gemm, warps) for op in mine if op.gemm is not None]
-    return Crew(warps, streams, any(split is not None and split.columns > 1 for split in splits))
+    # Tensor memory gives a row of a tile to one lane of each warpgroup: several warpgroups have a part of its columns each.
+    halves = streams > 1 and any(costs.in_lanes(access.buffer) for op in mine for access in op.reads)
+    return Crew(warps, streams, halves or any(split is not None and split.columns > 1 for split in splits))
 
 
 def step_of(costs: OperationCosts, op: Op, crew: Crew, miss: float, spilled: int = 0, *, plain: bool = False) -> Step:

@@ -1,6 +1,7 @@
 """Every kernel file of ``examples/``: it is read with all its variants, and the default has a schedule that the verifier accepts.
 
-A new kernel file is among them by lying there. Files called ``ascend_*`` are for an Ascend device, all others for an H200.
+A new kernel file is among them by lying there. Files called ``ascend_*`` are for an Ascend device, ``blackwell_*`` for a B200,
+all others for an H200.
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from warpwright.solver.profiles import load_profile
 from warpwright.solving import solve_kernel
 from warpwright.tuning.children import ChildPool
 
+DEVICES = {"ascend": "ascend950", "blackwell": "b200"}
 FILES = sorted((Path(__file__).resolve().parents[3] / "examples").glob("*.py"))
 
 
@@ -29,7 +31,7 @@ def pool() -> Iterator[ChildPool]:
 def test_a_kernel_file_has_a_legal_schedule(file: Path, pool: ChildPool) -> None:
     family = read_kernel_file(file, pool=pool)
     assert len({variant.ir for variant in family.variants}) == len(family.variants)
-    profile = load_profile("ascend950" if file.stem.startswith("ascend_") else "h200")
+    profile = load_profile(DEVICES.get(file.stem.partition("_")[0], "h200"))
     for variant in family.variants:
         read_graph(variant.ir, profile, pool=pool)
     verdict = solve_kernel(family, profile, pool=pool)

@@ -1,0 +1,201 @@
+"""Kernels with tensor memory, from TileLang's own IR to CUDA for sm_100a: roles, commits, columns, fences. No device ran them.
+
+The short form reads the source back; with nvcc (``make test-long``) the binary's registers too.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import kernels
+from warpwright.graphs import read_kernel
+from warpwright.kernel_file import read_kernel_file
+from warpwright.lowering.compile import CompiledKernel, find_cuda, from_document
+from warpwright.lowering.compile.toolchain import ToolchainMissing
+from warpwright.solver.device.limits import read_limits
+from warpwright.solver.device.tensor_memory import allocated, columns, tensor_buffers
+from warpwright.solver.domain import (
+    Feasible,
+    KernelGraph,
+    Op,
+    Outcome,
+    ProvenOptimal,
+    WarpSchedule,
+    dump,
+)
+from warpwright.solver.domain.errors import WarpwrightError
+from warpwright.solver.profiles import load_profile
+from warpwright.solver.warp.verify import verify
+from warpwright.solving import solve_kernel
+from warpwright.tuning.children import ChildPool, Limits, Returned
+
+ROOT = Path(__file__).resolve().parents[3]
+B200 = load_profile("b200")
+LIMITS = Limits(wall_seconds=240)
+FILES = ("blackwell_gemm", "blackwell_attention")
+BEHIND_A_BARRIER = re.compile(
+    r"__syncthreads\(\);\s+tl::tcgen05_after_thread_sync\(\);\s+if \(\(*\(int\)threadIdx\.x\) >> 5\) == 0\) \{\s+"
+    r"tl::tmem_deallocate"
+)
+
+
+def no_nvcc() -> bool:
+    try:
+        find_cuda()
+    except ToolchainMissing:
+        return True
+    return False
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One example with its schedule, and how it is built."""
+
+    pool: ChildPool
+    ir: str
+    graph: KernelGraph
+    schedule: WarpSchedule
+
+    def built(self, output: Path, *, source_only: bool) -> CompiledKernel:
+        schedule = dump(self.schedule)
+        written = self.pool.run("materialize.warp", {"ir": self.ir, "schedule": schedule}, LIMITS)
+        assert isinstance(written, Returned), written
+        payload: dict[str, Any] = {
+            "ir": written.value["ir"], "arch": B200.arch, "variant": "scheduled", "schedule": schedule,
+            "profile": dump(B200), "output": str(output), "source_only": source_only,
+        }  # fmt: skip
+        reply = self.pool.run("compile.cuda", payload, LIMITS)
+        assert isinstance(reply, Returned), reply
+        return from_document(reply.value)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ChildPool]:
+    with ChildPool(1, warm_task="compile.cuda") as children:
+        yield children
+
+
+@pytest.fixture(scope="module")
+def solved(pool: ChildPool) -> dict[str, Kernel]:
+    made = {}
+    for name in FILES:
+        family = read_kernel_file(ROOT / "examples" / f"{name}.py", pool=pool)
+        verdict = solve_kernel(family, B200, pool=pool)
+        assert isinstance(verdict, ProvenOptimal | Feasible), verdict
+        assert isinstance(verdict.schedule, WarpSchedule)
+        ir = family.variants[0].ir
+        graph, _ = read_kernel(ir, B200, pool=pool)
+        assert verify(graph, B200, verdict.schedule) == ()
+        made[name] = Kernel(pool, ir, graph, verdict.schedule)
+    return made
+
+
+@pytest.fixture(scope="module")
+def sources(solved: dict[str, Kernel], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    built = {name: kernel.built(tmp_path_factory.mktemp(name), source_only=True) for name, kernel in solved.items()}
+    for kernel in built.values():
+        assert kernel.outcome.kind is Outcome.COMPILED, kernel.outcome
+        assert kernel.not_honoured == ()
+        assert "tensor_memory_kept" in kernel.outcome.details
+    return {name: kernel.source for name, kernel in built.items()}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_products_have_a_role_of_one_warp_and_the_epilogue_reads_tensor_memory(
+    solved: dict[str, Kernel], sources: dict[str, str], name: str
+) -> None:
+    schedule, source = solved[name].schedule, sources[name]
+    assert {"consumer", "load", "mma"} <= {role.name for role in schedule.roles}
+    assert schedule.role("mma").warps == 1
+    assert "tcgen05mma_" in source
+    assert "wgmma" not in source
+    assert "tl::tcgen05_ld_32dp32bNx" in source
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_end_of_each_span_of_the_products_is_a_commit(
+    solved: dict[str, Kernel], sources: dict[str, str], name: str
+) -> None:
+    """Every release and every commit of the role mma arrives by the tensor core, on the barrier of its pipeline."""
+    closed = {
+        (entry.pipeline, "full" if "commit" in entry.sync.value else "empty")
+        for program in solved[name].schedule.scopes
+        for entry in program.body("mma")
+        if hasattr(entry, "sync") and entry.sync.value in ("producer_commit", "consumer_release")
+    }
+    arrived = set(re.findall(r"tcgen05_mma_arrive\(\(&\((\w+)_(full|empty)\[", sources[name]))
+    assert arrived == closed
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_columns_are_those_that_the_code_allocates(
+    solved: dict[str, Kernel], sources: dict[str, str], name: str
+) -> None:
+    graph, schedule, limits = solved[name].graph, solved[name].schedule, read_limits(B200)
+    depth = {buffer: pipeline.depth for pipeline in schedule.pipelines for buffer in pipeline.buffers}
+    needs = [columns(graph, limits, buffer) * depth.get(buffer.name, 1) for buffer in tensor_buffers(graph)]
+    sizes = [int(size) for size in re.findall(r"tmem_allocate\(\(&\(\w+\[0\]\)\), (\d+)\)", sources[name])]
+    assert sum(sizes) == allocated(limits, needs)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_tensor_memory_is_freed_when_all_warps_have_ended(sources: dict[str, str], name: str) -> None:
+    assert BEHIND_A_BARRIER.search(sources[name])
+
+
+def test_the_accumulator_of_a_persistent_kernel_has_two_versions(solved: dict[str, Kernel]) -> None:
+    """Its product clears it at the start of each tile, so that no value lives from one tile to the next."""
+    schedule = solved["blackwell_gemm"].schedule
+    assert [pipeline.depth for pipeline in schedule.pipelines if "acc" in pipeline.buffers] == [2]
+
+
+def test_attention_overlaps_its_products_with_the_softmax(solved: dict[str, Kernel]) -> None:
+    """The second product and the addition of its result run one iteration behind the first, in both roles."""
+    program = solved["blackwell_attention"].schedule.program("k")
+    for role in ("mma", "consumer"):
+        stages = {entry.pipeline: entry.stage for entry in program.body(role) if hasattr(entry, "sync")}
+        assert (stages["scores_tm"], stages["product_tm"]) == (0, 1), role
+
+
+def test_the_kernels_of_the_tests_are_such_as_the_frontend_reads(solved: dict[str, Kernel]) -> None:
+    def facts(graph: KernelGraph, wanted: str) -> tuple[object, ...]:
+        op: Op = next(op for op in graph.ops if wanted in op.id)
+        product = (op.gemm.waits, op.gemm.c_memory) if op.gemm is not None else ()
+        flags = (op.clears_at_start, op.through_registers, op.replicable, op.left_in_flight, op.arrives_itself)
+        return (op.kind, op.issue, *product, *flags)
+
+    read, drawn = solved["blackwell_gemm"].graph, kernels.persistent_blackwell_gemm()
+    for theirs, ours in (("gemm_acc", "mma"), ("copy_part_of_c", "read_back"), ("copy_As", "copy_a")):
+        assert facts(read, theirs) == facts(drawn, ours), theirs
+
+
+def test_warpgroup_products_are_refused_before_anything_is_built(pool: ChildPool) -> None:
+    kernel = read_kernel_file(
+        ROOT / "examples" / "gemm.py", settings={"workers": 132, "parts": 4, "flight": 2}, pool=pool
+    )
+    with pytest.raises(WarpwrightError, match=r"T\.wgmma_gemm is for devices with warpgroup products") as refused:
+        read_kernel(kernel.variants[0].ir, B200, pool=pool)
+    assert refused.value.code == "instruction-not-available"
+
+
+def test_tensor_memory_is_refused_on_a_device_without_it(solved: dict[str, Kernel], pool: ChildPool) -> None:
+    with pytest.raises(WarpwrightError, match="is for devices that have it") as refused:
+        read_kernel(solved["blackwell_gemm"].ir, load_profile("h200"), pool=pool)
+    assert refused.value.code == "instruction-not-available"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("no_nvcc()", reason="no nvcc on this machine")
+@pytest.mark.parametrize("name", FILES)
+def test_the_binary_is_assembled_for_sm_100a_without_spills(
+    solved: dict[str, Kernel], tmp_path: Path, name: str
+) -> None:
+    kernel = solved[name].built(tmp_path, source_only=False)
+    assert kernel.outcome.kind is Outcome.COMPILED
+    assert kernel.not_honoured == ()
+    assert kernel.ptxas is not None
+    assert (kernel.ptxas.spill_store_bytes, kernel.ptxas.messages) == (0, ())
