@@ -24,6 +24,7 @@ from warpwright.solver.domain import (
     Op,
     Outcome,
     ProvenOptimal,
+    Sync,
     WarpSchedule,
     dump,
 )
@@ -125,7 +126,7 @@ def test_the_end_of_each_span_of_the_products_is_a_commit(
         (entry.pipeline, "full" if "commit" in entry.sync.value else "empty")
         for program in solved[name].schedule.scopes
         for entry in program.body("mma")
-        if hasattr(entry, "sync") and entry.sync.value in ("producer_commit", "consumer_release")
+        if isinstance(entry, Sync) and entry.sync.value in ("producer_commit", "consumer_release")
     }
     arrived = set(re.findall(r"tcgen05_mma_arrive\(\(&\((\w+)_(full|empty)\[", sources[name]))
     assert arrived == closed
@@ -157,7 +158,7 @@ def test_attention_overlaps_its_products_with_the_softmax(solved: dict[str, Kern
     """The second product and the addition of its result run one iteration behind the first, in both roles."""
     program = solved["blackwell_attention"].schedule.program("k")
     for role in ("mma", "consumer"):
-        stages = {entry.pipeline: entry.stage for entry in program.body(role) if hasattr(entry, "sync")}
+        stages = {entry.pipeline: entry.stage for entry in program.body(role) if isinstance(entry, Sync)}
         assert (stages["scores_tm"], stages["product_tm"]) == (0, 1), role
 
 

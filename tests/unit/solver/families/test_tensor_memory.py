@@ -21,7 +21,20 @@ def two_versions(columns: int) -> Situation:
     return start(kernels.persistent_blackwell_gemm(128, COLUMNS), profile="b200", depth=2).on(tensor_columns=columns)
 
 
+def consumer_from(warp: int) -> Situation:
+    """The consumer, which reads the accumulator back, starts at this warp behind the two others."""
+    start_ = start(kernels.blackwell_gemm(128, COLUMNS), profile="b200", helper=0, consumer=0)
+    return start_.role("load", lo=4, hi=5).role("mma", lo=5, hi=6).role("consumer", lo=warp, hi=warp + 4).warps(12)
+
+
 BOUNDARIES = (
+    Boundary(
+        "tensor_memory",
+        "whole-warpgroups",
+        partial(consumer_from, 8),
+        partial(consumer_from, 6),
+        forbidden_by="warp_ranges",
+    ),
     Boundary("tensor_memory", "no-instruction", partial(blackwell, 64, 64), partial(blackwell, 64, 32)),
     Boundary(
         "tensor_memory",
