@@ -85,6 +85,8 @@ def environment(data: Path) -> dict[str, str]:
 
 def read(row: Row, answer: Mapping[str, Any]) -> Row:
     """A row from an answer of ``tune --json``."""
+    if "candidates" not in answer:
+        row.error = json.dumps(answer)[-400:]
     for candidate in answer.get("candidates", []):
         kind, outcome = candidate["kind"], candidate["outcome"]
         seen = row.outcomes.setdefault(kind, {})

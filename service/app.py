@@ -20,6 +20,7 @@ from warpwright.service.candidates.endpoints import router as candidates
 from warpwright.service.change_notifier import Bulletin
 from warpwright.service.dashboard import report_router, static_files
 from warpwright.service.dashboard import router as dashboard
+from warpwright.service.dashboard.login_failures import LoginFailures
 from warpwright.service.data_folder import prepare_data_folder
 from warpwright.service.db import Database
 from warpwright.service.db.migrate import upgrade
@@ -100,6 +101,7 @@ def create_app(
         app.state.context = context
         app.state.token_check = TokenCheck(context.database)
         app.state.hot_lookup = HotLookup(context)
+        app.state.login_failures = LoginFailures(settings.max_login_failures)
         retention = Retention(context.database, context.store, settings)
         retention.start()
         try:

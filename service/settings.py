@@ -78,6 +78,12 @@ class Settings:
     """TCP port; 0: any free one."""
     require_tokens: bool = False
     """Require tokens on loopback, too: for a service behind a proxy on this machine, whose callers come from anywhere."""
+    public_url: str = ""
+    """Address at which people reach the dashboard through a proxy that rewrites Host; forms from it are accepted."""
+    session_hours: float = 12.0
+    """How long a login on the dashboard lasts."""
+    max_login_failures: int = 10
+    """Wrong tokens on the login page from one address within a minute; further ones are refused with 429."""
     toolchain: str = "children"
     """``children``: the real one. ``stand_in``, ``stand_in_device``, ``stand_in_children`` (every step a task of a task runner):
     the deterministic one of tests."""

@@ -1,5 +1,5 @@
-"""Who may use the dashboard. On loopback everybody; elsewhere whoever has a token, entered once on the login page
-and kept in a cookie.
+"""Who may use the dashboard. On loopback everybody; elsewhere whoever has a token, entered once on the login page. The cookie
+has the secret of a session, which ends by itself and at the logout.
 
 The cookie is HttpOnly and SameSite=Strict, so no other site's page can use it; forms that change something also check the
 Origin header.
@@ -9,16 +9,14 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
-from fastapi.concurrency import run_in_threadpool
 
+from warpwright.service.app_context import Context
 from warpwright.service.errors import Forbidden, Unauthorized
-from warpwright.service.tokens.access import HeaderCheck
+from warpwright.service.tokens.access import COOKIE, HeaderCheck, caller_with
 from warpwright.service.tokens.schemas import TokenScope
-from warpwright.service.tokens.service import ANONYMOUS, Caller, TokenCheck
+from warpwright.service.tokens.service import ANONYMOUS, SESSION_PREFIX, Caller
 
-__all__ = ["COOKIE", "LoginNeeded", "Reader", "Tuner", "caller_of", "check_origin"]
-
-COOKIE = "warpwright_token"
+__all__ = ["FormReader", "LoginNeeded", "Reader", "Tuner", "check_origin"]
 
 
 class LoginNeeded(Unauthorized):
@@ -34,15 +32,17 @@ async def caller_of(request: Request) -> Caller:
         LoginNeeded: a token is required, and none or an unknown one was sent.
     """
     kind, _, header = request.headers.get("authorization", "").partition(" ")
-    secret = header.strip() if kind.lower() == "bearer" else request.cookies.get(COOKIE, "")
+    cookie = request.cookies.get(COOKIE, "")
+    shown = header.strip() if kind.lower() == "bearer" else ""
+    secret = shown or cookie
+    if secret and secret.startswith(SESSION_PREFIX) is bool(shown):
+        raise LoginNeeded("a session's secret comes in the cookie, a token in the Authorization header")
     if not secret:
         if request.app.state.context.settings.tokens_required:
             raise LoginNeeded("this dashboard requires a token")
         return ANONYMOUS
-    check: TokenCheck = request.app.state.token_check
     try:
-        remembered = check.remembered(secret)
-        return remembered if remembered is not None else await run_in_threadpool(check.check, secret)
+        return await caller_with(request, secret)
     except Unauthorized as error:
         raise LoginNeeded(error.message) from error
 
@@ -73,12 +73,15 @@ def check_origin(request: Request) -> None:
     """Refuses a form that another site's page sends.
 
     Raises:
-        Forbidden: ``origin-not-allowed``.
+        Forbidden: ``origin-not-allowed``. Behind a proxy that rewrites Host, ``WARPWRIGHT_PUBLIC_URL`` names the address.
     """
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+    context: Context = request.app.state.context
+    ours = {request.headers.get("host"), urlsplit(context.settings.public_url).netloc or None}
+    if origin is not None and urlsplit(origin).netloc not in ours:
         raise Forbidden("forms are accepted only from the dashboard's own pages", code="origin-not-allowed")
 
 
 Reader = Annotated[Caller, Depends(_PageNeeds(TokenScope.READ))]
+FormReader = Annotated[Caller, Depends(_FormNeeds(TokenScope.READ))]
 Tuner = Annotated[Caller, Depends(_FormNeeds(TokenScope.TUNE))]

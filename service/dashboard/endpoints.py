@@ -1,6 +1,7 @@
 """The dashboard's pages. They read; the few forms that change something go through the same services as the API."""
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Annotated, TypeVar
 from urllib.parse import urlencode
 
@@ -9,11 +10,12 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from warpwright.service.app_context import Context, ContextDep
-from warpwright.service.dashboard.access import COOKIE, LoginNeeded, Reader, Tuner, caller_of, check_origin
+from warpwright.service.dashboard.access import FormReader, Reader, Tuner, check_origin
 from warpwright.service.dashboard.drawings import drawing_of, pictures
 from warpwright.service.dashboard.exports import csv_response
 from warpwright.service.dashboard.forms import MAX_FIELDS, FormDep
 from warpwright.service.dashboard.live import overview_stream
+from warpwright.service.dashboard.login_failures import LoginFailures
 from warpwright.service.dashboard.rendering import is_fragment, page
 from warpwright.service.dashboard.routes import PageRoute
 from warpwright.service.dashboard.views import catalogue, model
@@ -30,10 +32,12 @@ from warpwright.service.dashboard.views.overview import overview
 from warpwright.service.dashboard.views.plan import certificate_of
 from warpwright.service.dashboard.why import explain_for_job
 from warpwright.service.db import ReadSession
-from warpwright.service.errors import TooManyRequests
+from warpwright.service.errors import TooManyRequests, Unauthorized
 from warpwright.service.jobs import service as jobs
 from warpwright.service.results.service import present_columns
+from warpwright.service.tokens.access import COOKIE, caller_with
 from warpwright.service.tokens.schemas import TokenScope
+from warpwright.service.tokens.service import SESSION_PREFIX, TokenCheck, log_in, log_out
 from warpwright.solver.domain import HardwareProfile, PinError
 from warpwright.tuning.toolchain import StepFailed
 
@@ -271,15 +275,35 @@ def login_page(request: Request) -> HTMLResponse:
 
 
 @router.post("/login")
-async def login(request: Request, form: FormDep) -> Response:
-    """Keeps a valid token in a cookie; asks again after an invalid one."""
+async def login(request: Request, context: ContextDep, form: FormDep) -> Response:
+    """Begins a session for a valid token, whose secret is kept in a cookie; asks again after an invalid one."""
     check_origin(request)
-    token = form.text("token")
-    request.cookies[COOKIE] = token
+    failures: LoginFailures = request.app.state.login_failures
+    address = request.client.host if request.client else ""
+    failures.check(address)
     try:
-        await caller_of(request)
-    except LoginNeeded:
+        token = form.text("token")
+        caller = await caller_with(request, "" if token.startswith(SESSION_PREFIX) else token)
+    except Unauthorized:
+        failures.failed(address)
         return await run_in_threadpool(page, request, "login.html", status=401, wrong=True)
+    lasts = timedelta(hours=context.settings.session_hours)
+    secret = await run_in_threadpool(context.database.write, lambda session: log_in(session, caller.id, lasts))
     answer = RedirectResponse("/", status_code=303)
-    answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    secure = request.url.scheme == "https" or context.settings.public_url.startswith("https:")
+    answer.set_cookie(
+        COOKIE, secret, max_age=int(lasts.total_seconds()), httponly=True, samesite="strict", secure=secure
+    )
+    return answer
+
+
+@router.post("/logout")
+def logout(request: Request, context: ContextDep, caller: FormReader) -> Response:
+    """Ends the session of this browser."""
+    secret = request.cookies.get(COOKIE, "")
+    context.database.write(lambda session: log_out(session, secret))
+    check: TokenCheck = request.app.state.token_check
+    check.forget(secret)
+    answer = RedirectResponse("/login", status_code=303)
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return answer

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from starlette.staticfiles import StaticFiles
 
 from warpwright.service.candidates.sentences import proof_line, registers_of, structure_words
+from warpwright.service.tokens.access import COOKIE
 from warpwright.tuning.partial_reasons import words_of
 
 __all__ = ["is_fragment", "page", "render", "static_files"]
@@ -34,7 +35,7 @@ static_files = StaticFiles(directory=STATIC, packages=[DRAWING])
 
 def page(request: Request, template: str, *, status: int = 200, **values: object) -> HTMLResponse:
     """A page, with headers that prevent it from running foreign scripts."""
-    text = render(template, path=request.url.path, **values)
+    text = render(template, path=request.url.path, signed_in=COOKIE in request.cookies, **values)
     headers = {
         "Content-Security-Policy": POLICY,
         "X-Content-Type-Options": "nosniff",
@@ -52,7 +53,14 @@ def is_fragment(request: Request) -> bool:
 
 def render(template: str, **values: object) -> str:
     """A template as text. With ``offline=True`` as one file that needs no server: assets included, no links to pages."""
-    given = {"asset": _asset, "inline": inline, "policy": file_policy, "now": datetime.now(UTC), "offline": False}
+    given = {
+        "asset": _asset,
+        "inline": inline,
+        "policy": file_policy,
+        "now": datetime.now(UTC),
+        "offline": False,
+        "signed_in": False,
+    }
     return _environment().get_template(template).render(given | values)
 
 

@@ -7,13 +7,19 @@ from fastapi.concurrency import run_in_threadpool
 
 from warpwright.service.errors import Forbidden, Unauthorized
 from warpwright.service.tokens.schemas import TokenScope
-from warpwright.service.tokens.service import ANONYMOUS, Caller, TokenCheck
+from warpwright.service.tokens.service import ANONYMOUS, SESSION_PREFIX, Caller, TokenCheck
 
-__all__ = ["AdminCaller", "HeaderCheck", "Needs", "ReadCaller", "TuneCaller", "WorkCaller"]
+__all__ = ["COOKIE", "AdminCaller", "HeaderCheck", "Needs", "ReadCaller", "TuneCaller", "WorkCaller", "caller_with"]
+
+COOKIE = "warpwright_session"
+READING = frozenset({"GET", "HEAD"})
 
 
 async def _caller(request: Request) -> Caller:
     header = request.headers.get("authorization")
+    if header is None and request.method in READING and (session := request.cookies.get(COOKIE)):
+        # Links of the dashboard lead to the API's downloads. Reading only: what changes something needs the header.
+        return await caller_with(request, session)
     if header is None:
         if request.app.state.context.settings.tokens_required:
             raise Unauthorized("send 'Authorization: Bearer <token>'; 'warpwright token create' creates one")
@@ -21,9 +27,20 @@ async def _caller(request: Request) -> Caller:
     kind, _, secret = header.partition(" ")
     if kind.lower() != "bearer" or not secret:
         raise Unauthorized("the Authorization header must be 'Bearer <token>'", code="token-malformed")
+    if secret.strip().startswith(SESSION_PREFIX):
+        raise Unauthorized("this is the secret of a browser's session, not a token", code="token-malformed")
+    return await caller_with(request, secret.strip())
+
+
+async def caller_with(request: Request, secret: str) -> Caller:
+    """The caller of a token's or a session's secret.
+
+    Raises:
+        Unauthorized: ``token-unknown``.
+    """
     check: TokenCheck = request.app.state.token_check
-    caller = check.remembered(secret.strip())
-    return caller if caller is not None else await run_in_threadpool(check.check, secret.strip())
+    caller = check.remembered(secret)
+    return caller if caller is not None else await run_in_threadpool(check.check, secret)
 
 
 class HeaderCheck:

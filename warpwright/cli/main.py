@@ -219,12 +219,29 @@ app.add_typer(tokens, name="token")
 def token_create(
     name: Annotated[str, typer.Argument(help="Name to show.")],
     scopes: Annotated[list[str] | None, typer.Option("--scope", help="read, tune, work or admin; repeatable.")] = None,
+    days: Annotated[
+        float | None, typer.Option("--days", help="Let it expire after so many days.", min=0.001, max=3650)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Create a token and print its secret, which is shown only once."""
     from warpwright.cli.tokens import create_token
 
-    raise typer.Exit(create_token(name, scopes or [], as_json=json))
+    raise typer.Exit(create_token(name, scopes or [], days, as_json=json))
+
+
+@tokens.command("rotate")
+def token_rotate(
+    token_id: Annotated[str, typer.Argument(metavar="ID")],
+    overlap: Annotated[
+        float, typer.Option("--overlap", help="Seconds for which the old secret is accepted, too.", min=0)
+    ] = 0.0,
+    json: Json = False,
+) -> None:
+    """Replace a token by one with the same name, scopes and period, and print its secret."""
+    from warpwright.cli.tokens import rotate_token
+
+    raise typer.Exit(rotate_token(token_id, overlap, as_json=json))
 
 
 @tokens.command("list")

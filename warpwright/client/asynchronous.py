@@ -153,6 +153,10 @@ class AsyncClient:
         """Creates an access token; its secret is in this answer only."""
         return await self.send(calls.create_token(request))
 
+    async def rotate_token(self, token_id: str, overlap_seconds: float = 0.0) -> NewToken:
+        """Replaces an access token; the old secret is accepted beside the new one for the overlap, in seconds."""
+        return await self.send(calls.rotate_token(token_id, overlap_seconds))
+
     async def revoke_token(self, token_id: str) -> None:
         """Revokes an access token."""
         await self.send(calls.revoke_token(token_id))

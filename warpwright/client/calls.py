@@ -20,7 +20,7 @@ from warpwright.service.pages import Page
 from warpwright.service.profiles.schemas import ProfileSummary, ProfileUpload, ProfileView
 from warpwright.service.results.schemas import LookupAnswer, LookupRequest, RefreshAnswer, RefreshRequest, ResultView
 from warpwright.service.solve.schemas import SolveAnswer, SolveRequest
-from warpwright.service.tokens.schemas import NewToken, TokenRequest, TokenView
+from warpwright.service.tokens.schemas import NewToken, TokenRequest, TokenRotation, TokenView
 from warpwright.service.workers.schemas import WorkerView
 from warpwright.solver.domain import digest_bytes
 
@@ -158,6 +158,12 @@ def create_token(request: TokenRequest) -> Call[NewToken]:
 def tokens(cursor: str | None) -> Call[Page[TokenView]]:
     """A page of tokens, without their secrets."""
     return Call("GET", "/v1/tokens", page(TokenView), params={"cursor": cursor})
+
+
+def rotate_token(token_id: str, overlap_seconds: float) -> Call[NewToken]:
+    """Replaces a token by one with another secret."""
+    body = TokenRotation(overlap_seconds=overlap_seconds)
+    return Call("POST", f"/v1/tokens/{quote(token_id, safe='')}:rotate", model(NewToken), json=body, repeatable=False)
 
 
 def revoke_token(token_id: str) -> Call[None]:

@@ -151,6 +151,10 @@ class Client:
         """Creates an access token; its secret is in this answer only."""
         return self.send(calls.create_token(request))
 
+    def rotate_token(self, token_id: str, overlap_seconds: float = 0.0) -> NewToken:
+        """Replaces an access token; the old secret is accepted beside the new one for the overlap, in seconds."""
+        return self.send(calls.rotate_token(token_id, overlap_seconds))
+
     def revoke_token(self, token_id: str) -> None:
         """Revokes an access token."""
         self.send(calls.revoke_token(token_id))

@@ -17,7 +17,7 @@ from warpwright.service.db.models.job import (
 from warpwright.service.db.models.kernel import Kernel, KernelText
 from warpwright.service.db.models.profile import Profile
 from warpwright.service.db.models.result import StoredResult
-from warpwright.service.db.models.token import Token
+from warpwright.service.db.models.token import LoginSession, Token
 from warpwright.service.db.models.worker import Worker
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "JobVariant",
     "Kernel",
     "KernelText",
+    "LoginSession",
     "Profile",
     "Share",
     "StoredResult",

@@ -47,6 +47,7 @@ def test_tokens_batches_and_single_candidates_are_resources_too(client: Client, 
     admin = client.create_token(TokenRequest(name="boss", scopes=[TokenScope.ADMIN]))
     try:
         with Client(client.connection.base_url, token=admin.secret) as boss:
+            made = boss.rotate_token(made.id)
             assert {token.name for token in boss.tokens()} >= {"ci", "boss"}
             job = boss.wait(boss.submit(submission_of(toy("one-candidate"), profile)).id, seconds=240.0)
             assert job.best is not None

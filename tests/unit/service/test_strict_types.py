@@ -9,7 +9,7 @@ from warpwright.service.jobs.schemas import JobSubmission
 from warpwright.service.profiles.schemas import ProfileUpload
 from warpwright.service.results.schemas import LookupRequest, RefreshRequest
 from warpwright.service.solve.schemas import SolveRequest
-from warpwright.service.tokens.schemas import TokenRequest
+from warpwright.service.tokens.schemas import TokenRequest, TokenRotation
 from warpwright.service.workers.schemas import WorkerReport
 
 BODIES: tuple[type[BaseModel], ...] = (
@@ -19,6 +19,7 @@ BODIES: tuple[type[BaseModel], ...] = (
     RefreshRequest,
     SolveRequest,
     TokenRequest,
+    TokenRotation,
     WorkerReport,
 )
 WRONG: dict[str, tuple[JsonValue, ...]] = {
