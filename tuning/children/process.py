@@ -161,6 +161,7 @@ class Child:
             paths.insert(0, os.getcwd())
         return {
             **inherited(os.environ),
+            **extra,
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONUNBUFFERED": "1",
             "PYTHONFAULTHANDLER": "1",
@@ -168,7 +169,6 @@ class Child:
             "TMPDIR": self.scratch,
             "WARPWRIGHT_CHILD_SCRATCH": self.scratch,
             tree.MARKER: self.marker,
-            **extra,
         }
 
     def _send(self, data: bytes, run: "_Run") -> Reply | None:

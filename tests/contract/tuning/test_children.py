@@ -324,7 +324,7 @@ def test_a_child_inherits_what_compilers_read_and_no_secrets(monkeypatch: pytest
         "AWS_SECRET_ACCESS_KEY": "secret",
         "TILELANG_TOKEN": "secret",
     }
-    for name, value in (secrets | {"CUDA_HOME": "/cuda", "LC_ALL": "C.UTF-8"}).items():
+    for name, value in (secrets | {"CUDA_HOME": "/cuda", "LC_ALL": "C.UTF-8", "PYTHONPATH": "elsewhere"}).items():
         monkeypatch.setenv(name, value)
     wholes: list[tuple[dict[str, str] | None, set[str]]] = [(None, set()), (users_environment(), set(secrets))]
     for environment, expected in wholes:
@@ -338,3 +338,6 @@ def test_a_child_inherits_what_compilers_read_and_no_secrets(monkeypatch: pytest
             )
             assert secrets.keys() & told.keys() == expected
             assert (told["CUDA_HOME"], told["LC_ALL"]) == ("/cuda", "C.UTF-8")
+            # Where modules and temporary files are is the parent's word, whoever's environment it is.
+            assert told["PYTHONPATH"] != "elsewhere"
+            assert told["TMPDIR"] == told["WARPWRIGHT_CHILD_SCRATCH"]
