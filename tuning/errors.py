@@ -11,6 +11,7 @@ from warpwright.solver.domain import (
     ForeignCode,
     GraphError,
     NotApplicable,
+    NotBuildable,
     Outcome,
     PinError,
     ProfileError,
@@ -26,7 +27,16 @@ __all__ = ["code_of", "failed", "refusal", "solver_fault", "trace"]
 
 _CLASSES: dict[str, type[WarpwrightError]] = {
     kind.__name__: kind
-    for kind in (DocumentError, ExtraMissing, ForeignCode, GraphError, NotApplicable, PinError, ProfileError)
+    for kind in (
+        DocumentError,
+        ExtraMissing,
+        ForeignCode,
+        GraphError,
+        NotApplicable,
+        NotBuildable,
+        PinError,
+        ProfileError,
+    )
 }
 _STEPS: dict[str, ChildStep] = {
     "frontend": "frontend",

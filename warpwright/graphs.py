@@ -6,6 +6,7 @@ from warpwright.solver.domain import (
     HardwareProfile,
     KernelGraph,
     NotApplicable,
+    NotBuildable,
     Pins,
     TargetFamily,
     WarpwrightError,
@@ -16,7 +17,7 @@ from warpwright.tuning.children import ChildPool, Limits, Raised, Refused, Reply
 __all__ = ["read_graph", "read_kernel", "reply_error"]
 
 _CLASSES: dict[str, type[WarpwrightError]] = {
-    kind.__name__: kind for kind in (ExtraMissing, ForeignCode, NotApplicable)
+    kind.__name__: kind for kind in (ExtraMissing, ForeignCode, NotApplicable, NotBuildable)
 }
 READ = Limits(wall_seconds=120.0, cpu_seconds=120.0, memory_bytes=6 << 30)
 
@@ -41,6 +42,7 @@ def read_kernel(
 
     Raises:
         NotApplicable: no schedule that Warpwright knows can express the kernel.
+        NotBuildable: the kernel cannot be built as it is.
         ForeignCode: the IR could run code that is not allowed.
         WarpwrightError: the IR is damaged, or the profile lacks a number.
     """

@@ -10,6 +10,7 @@ from typing import Any
 
 from warpwright.errors import KernelFileError
 from warpwright.kernel_module import guarded, user_files, user_module
+from warpwright.kernel_sizes import bound
 
 __all__ = ["read"]
 
@@ -134,33 +135,31 @@ def _listing(name: str, value: Any, path: Path) -> list[Mapping[str, Any]]:
 
 
 def _make(target: Any, params: Mapping[str, Any], path: Path, name: str) -> Any:
-    """The PrimFunc that the target gives for these parameters."""
+    """The PrimFunc that the target gives for these parameters; those that it does not take are sizes of its kernel."""
     if _is_prim_func(target):
-        if params:
-            raise KernelFileError(
-                f"{name} is a finished kernel and takes no parameters",
-                code="kernel-file-needs-arguments",
-                place=str(path),
-            )
-        return target
+        return bound(target, params, name, str(path)) if params else target
     if _is_autotune(target):
         target = target.jit_impl
     if not callable(target):
         raise KernelFileError(f"{name} is not a kernel", code="kernel-file-not-a-kernel", place=str(path))
-    _check_arguments(target, params, path, name)
-    make: Callable[..., Any] = target.get_tir if _is_jit(target) else target
-    made = guarded(lambda: make(**params), path)
-    return guarded(made.get_tir, path) if _is_jit(made) else made
-
-
-def _check_arguments(target: Any, params: Mapping[str, Any], path: Path, name: str) -> None:
     signature = target.signature if _is_jit(target) else inspect.signature(target)
+    accepts_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
+    own = {key: value for key, value in params.items() if accepts_any or key in signature.parameters}
+    sizes = {key: value for key, value in params.items() if key not in own}
+    needed = ", ".join(str(parameter) for parameter in signature.parameters.values())
+    _check_arguments(signature, own, path, f"{name}({needed})")
+    make: Callable[..., Any] = target.get_tir if _is_jit(target) else target
+    made = guarded(lambda: make(**own), path)
+    made = guarded(made.get_tir, path) if _is_jit(made) else made
+    return bound(made, sizes, f"{name}({needed})", str(path)) if sizes and _is_prim_func(made) else made
+
+
+def _check_arguments(signature: inspect.Signature, params: Mapping[str, Any], path: Path, name: str) -> None:
     try:
         signature.bind(**params)
     except TypeError as error:
-        needed = ", ".join(str(parameter) for parameter in signature.parameters.values())
         raise KernelFileError(
-            f"{name}({needed}): {error}; give values with --set NAME=VALUE",
+            f"{name}: {error}; give values with --set NAME=VALUE",
             code="kernel-file-needs-arguments",
             place=str(path),
         ) from None

@@ -20,9 +20,10 @@ from warpwright.lowering.compile.result import Argument
 from warpwright.lowering.compile.tensor_memory_end import with_tensor_memory_kept
 from warpwright.lowering.compile.unpipelined import unpipelined
 from warpwright.lowering.frontend.bulk_alignment import with_aligned_bulk_copies
+from warpwright.lowering.frontend.launch import launch_tensors
 from warpwright.lowering.frontend.placeholders import own_placeholders
 from warpwright.solver.domain.candidate import CandidateKind
-from warpwright.solver.domain.errors import DocumentError, NotApplicable
+from warpwright.solver.domain.errors import DocumentError
 
 __all__ = ["Lowered", "arguments", "lower", "read_ir"]
 
@@ -99,8 +100,7 @@ def lower(
 ) -> Lowered:
     """Lowers one kernel for one architecture; ``configs`` are pass configurations in place of the variant's own.
 
-    Raises:
-        NotApplicable: ``not-applicable-kernels``, more than one device function; ``not-applicable-grid``, symbolic sizes.
+    Any error is a refusal by TileLang: what reading can see, it has refused (:mod:`warpwright.lowering.frontend.launch`).
     """
     target = Target({"kind": "cuda", "arch": arch})
     config = dict(PASS_CONFIGS[variant] if configs is None else configs)
@@ -117,14 +117,14 @@ def lower(
         code = _lowered(function, target, config)
     functions = list(code.device.functions.values())
     if len(functions) != 1:
-        raise NotApplicable(f"{len(functions)} device functions, not one", code="not-applicable-kernels", place="/ir")
+        raise ValueError(f"one launch became {len(functions)} device functions")
     attributes = functions[0].attrs
     wrapper = TLWrapper(target)
     wrapper.assign_optimized_module(IRModule({_symbol(function): function}))
     wrapper.assign_pass_configs(config)
     wrapper.assign_host_module(code.host)
     wrapper.assign_device_module(code.device)
-    extent = {str(axis): _integer(size) for axis, size in attributes["thread_extent"].items()}
+    extent = {str(axis): int(size) for axis, size in attributes["thread_extent"].items()}
     x, y, z = (extent.get(f"blockIdx.{axis}", 1) for axis in "xyz")
     return Lowered(
         kernel=str(attributes["global_symbol"]),
@@ -132,9 +132,7 @@ def lower(
         launcher=str(wrapper.wrap(code.source)),
         grid=(x, y, z),
         block_threads=extent.get("threadIdx.x", 1) * extent.get("threadIdx.y", 1) * extent.get("threadIdx.z", 1),
-        dynamic_shared_bytes=_integer(attributes["dyn_shared_memory_buf"])
-        if "dyn_shared_memory_buf" in attributes
-        else 0,
+        dynamic_shared_bytes=int(attributes["dyn_shared_memory_buf"]) if "dyn_shared_memory_buf" in attributes else 0,
         unpipelined=plain,
         fences_added=code.fences_added,
         ends_together=code.ends_together,
@@ -158,18 +156,13 @@ def arguments(function: tirx.PrimFunc) -> tuple[Argument, ...]:
     """The tensor parameters in call order, each with the body's access to it.
 
     Raises:
-        NotApplicable: ``not-applicable-argument`` for a scalar parameter or a symbolic shape.
+        NotBuildable: as :func:`warpwright.lowering.frontend.launch.launch_tensors`.
     """
     masks = _access_masks(function)
-    found = []
-    for parameter in function.params:
-        if parameter not in function.buffer_map:
-            raise NotApplicable(f"{parameter} is not a tensor", code="not-applicable-argument", place=str(parameter))
-        buffer = function.buffer_map[parameter]
-        shape = tuple(_integer(size) for size in buffer.shape)
-        mask = masks.get(buffer.name, 0)
-        found.append(Argument(str(buffer.name), str(buffer.dtype), shape, ACCESS[mask]))
-    return tuple(found)
+    return tuple(
+        Argument(tensor.name, tensor.dtype, tensor.shape, ACCESS[masks.get(tensor.name, 0)])
+        for tensor in launch_tensors(function)
+    )
 
 
 def _access_masks(function: tirx.PrimFunc) -> dict[str, int]:
@@ -203,10 +196,3 @@ def _access_masks(function: tirx.PrimFunc) -> dict[str, int]:
 
 def _symbol(function: tirx.PrimFunc) -> str:
     return str(function.attrs["global_symbol"]) if function.attrs and "global_symbol" in function.attrs else "main"
-
-
-def _integer(value: Any) -> int:
-    try:
-        return int(value)
-    except (TypeError, ValueError) as error:
-        raise NotApplicable(f"a symbolic size: {value}", code="not-applicable-argument", place=str(value)) from error

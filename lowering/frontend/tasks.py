@@ -24,6 +24,7 @@ def read(payload: dict[str, Any]) -> dict[str, Any]:
     Raises:
         DocumentError, ForeignCode: as :func:`precheck`, and ``ir-rejected`` for what TVM cannot read.
         NotApplicable: the kernel is legal but no warp schedule can express it.
+        NotBuildable: it could not be built, whoever schedules it (:mod:`warpwright.lowering.frontend.launch`).
         ProfileError: the profile lacks a number.
     """
     document = precheck(_text(payload), limit_bytes=int(payload.get("limit_bytes", LIMIT_BYTES)))

@@ -10,12 +10,13 @@ from typing import Any
 
 from tilelang import tvm
 
+from warpwright.lowering.frontend.launch import check_launch, is_kernel_block
 from warpwright.lowering.frontend.naming import Namer
 from warpwright.lowering.frontend.operators import TILE_OPERATORS, operator_verdict
 from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Metadata, Node
 from warpwright.solver.domain import ROOT, NotApplicable
 
-__all__ = ["WalkedKernel", "is_kernel_block", "leaves", "walk_kernel"]
+__all__ = ["WalkedKernel", "leaves", "walk_kernel"]
 
 tirx = tvm.tirx
 OP_ID = "tl.ws_op_id"
@@ -42,7 +43,8 @@ def walk_kernel(function: Any, *, fences: bool = False) -> WalkedKernel:
     """The kernel of a ``PrimFunc`` with every statement named; its own ``fences`` between proxies on request.
 
     Raises:
-        NotApplicable: the code names what no warp schedule can express (``else-branch``, ``several-kernels``, ...).
+        NotApplicable: the code names what no warp schedule can express (``else-branch``, ``cluster-launch``, ...).
+        NotBuildable: as :func:`check_launch`.
     """
     kernel = _find_kernel(function)
     if "tl.ws_schedule" in kernel.block.annotations:
@@ -51,11 +53,6 @@ def walk_kernel(function: Any, *, fences: bool = False) -> WalkedKernel:
     _check_thread_index(kernel)
     _name(kernel)
     return kernel
-
-
-def is_kernel_block(block: Any) -> bool:
-    """Whether a block is the body of a ``T.Kernel``, with or without ``threads=`` (materialize_kernel_launch.cc:107-116)."""
-    return "tl.launch_threads" in block.annotations or block.name_hint == "tilelang_root"
 
 
 def leaves(nodes: list[Node]) -> Iterator[Leaf]:
@@ -87,12 +84,9 @@ def operators_in(stmt: Any) -> list[str]:
 
 
 def _find_kernel(function: Any) -> WalkedKernel:
+    check_launch(function)
     found: list[WalkedKernel] = []
     _search(function, function.body, (), (), found, [])
-    if not found:
-        raise NotApplicable("the function has no T.Kernel", code="no-kernel", place=ROOT)
-    if len(found) > 1:
-        raise NotApplicable("the function launches several kernels", code="several-kernels", place=ROOT)
     return found[0]
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from tilelang import tvm
 
+from warpwright.lowering.frontend.launch import is_kernel_block
 from warpwright.lowering.frontend.operators import TILE_OPERATORS
 from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Node
-from warpwright.lowering.frontend.walk import OP_ID, WalkedKernel, is_kernel_block
+from warpwright.lowering.frontend.walk import OP_ID, WalkedKernel
 
 __all__ = ["SCHEDULE_KEY", "with_schedule"]
 

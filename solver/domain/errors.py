@@ -8,6 +8,7 @@
     ├── GraphError               a kernel graph whose parts do not fit together
     ├── PinError                 a pin that names nothing in the kernel, or has no legal value
     ├── NotApplicable            a kernel that is legal but outside what a schedule can express
+    ├── NotBuildable             a kernel that cannot be built at all as it is: the message says what to change
     ├── ForeignCode              IR that could run code that is not allowed
     ├── SolverFault              an exception or a crash inside the solver: a bug in Warpwright, never the kernel's fault
     └── ExtraMissing             an optional part of the installed package is not there
@@ -22,6 +23,7 @@ __all__ = [
     "ForeignCode",
     "GraphError",
     "NotApplicable",
+    "NotBuildable",
     "PinError",
     "ProfileError",
     "SolverFault",
@@ -73,6 +75,12 @@ class NotApplicable(WarpwrightError):
     """The kernel is legal, but no warp or buffer schedule can express it; it keeps its default schedule."""
 
     code = "not-applicable"
+
+
+class NotBuildable(WarpwrightError):
+    """The kernel cannot be built as it is, whoever schedules it; the message has the way out."""
+
+    code = "not-buildable"
 
 
 class ForeignCode(WarpwrightError):

@@ -22,6 +22,7 @@ __all__ = [
     "Memory",
     "Op",
     "OpKind",
+    "RefusedWidth",
     "SchedulerCall",
     "Scope",
     "ScopeKind",
@@ -291,6 +292,14 @@ class SchedulerCall:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedWidth:
+    """A number of warpgroups over which the compiler finds no layouts for the kernel's fragments, with its own words."""
+
+    warpgroups: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class KernelGraph:
     """A kernel as the solver sees it. ``grid`` has None for a symbolic extent; ``threads`` is what the source declared."""
 
@@ -310,6 +319,9 @@ class KernelGraph:
     """Floating-point operations that one launch executes, partial tiles counted in full; 0 if that depends on data or sizes."""
     global_bytes: int = 0
     """Fewest bytes of global memory that one launch must move (each tensor once); 0 if a shape is symbolic."""
+    refused_widths: tuple[RefusedWidth, ...] = ()
+    """Widths of the role that holds the fragments, as far as the reader asked the compiler; any other width is not known
+    to be refused."""
     calls: tuple[SchedulerCall, ...] = ()
     """Ascend: the scheduling problems, inner loops first, the root last (only where it has several items)."""
     simt: bool = False

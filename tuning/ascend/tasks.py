@@ -232,11 +232,11 @@ def _built(built: Any, outcome: Any) -> tuple[Any, dict[str, Any]]:
 def _arguments(function: Any) -> tuple[Any, ...]:
     """The tensor parameters; none if the runner could not pass them, so that such a kernel is not measured."""
     from warpwright.lowering.compile.lower import arguments
-    from warpwright.solver.domain import NotApplicable
+    from warpwright.solver.domain import NotBuildable
 
     try:
         return arguments(function)
-    except NotApplicable:
+    except NotBuildable:
         return ()
 
 

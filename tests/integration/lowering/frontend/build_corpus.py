@@ -35,7 +35,11 @@ def main(folder: Path) -> None:
     kernels: dict[str, Any] = {}
     for path in sorted((HERE / "corpus").glob("*.py")):
         module = load(path)
-        factories = (*getattr(module, "FITTING", ()), *getattr(module, "NOT_FITTING", ()))
+        factories = (
+            *getattr(module, "FITTING", ()),
+            *getattr(module, "NOT_FITTING", ()),
+            *getattr(module, "NOT_BUILDABLE", ()),
+        )
         kernels |= {factory.__name__: factory() for factory in factories}
     for name in ("gemm", "attention"):
         example = load(HERE.parents[3] / "examples" / f"{name}.py")

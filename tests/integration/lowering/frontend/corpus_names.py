@@ -14,9 +14,18 @@ def fitting() -> list[str]:
 
 def not_fitting() -> dict[str, str]:
     """Kernels that no schedule can express, each with the code of its refusal."""
+    return _codes("NOT_FITTING")
+
+
+def not_buildable() -> dict[str, str]:
+    """Kernels that cannot be built as they are, each with the code of its refusal."""
+    return _codes("NOT_BUILDABLE")
+
+
+def _codes(table: str) -> dict[str, str]:
     pairs = [
         pair
-        for value in _assigned("NOT_FITTING")
+        for value in _assigned(table)
         if isinstance(value, ast.Dict)
         for pair in zip(value.keys, value.values, strict=True)
     ]

@@ -47,7 +47,6 @@ SOLVED = (
         "layernorm",
         "early_small_load",
         "one_trip",
-        "symbolic_gemm",
     ),
     *("causal_attention", "grouped_gemm", "guarded_copies", "cp_async_gemm", "gemv", "unrolled_stages", "shared_view"),
     *("named_statements", "local_variables", "late_start", "promoted_fp8", "loads_around_loop", "example_gemm_5"),

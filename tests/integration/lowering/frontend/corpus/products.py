@@ -122,26 +122,6 @@ def one_trip() -> Any:
     return main
 
 
-def symbolic_gemm() -> Any:
-    m, k = T.dynamic("m, k")
-    n = 1024
-
-    @T.prim_func
-    def main(A: T.Tensor((m, k), T.bfloat16), B: T.Tensor((n, k), T.bfloat16), C: T.Tensor((m, n), T.bfloat16)):
-        with T.Kernel(T.ceildiv(n, 128), T.ceildiv(m, 128), threads=256) as (bx, by):
-            As = T.alloc_shared((128, 64), T.bfloat16)
-            Bs = T.alloc_shared((128, 64), T.bfloat16)
-            acc = T.alloc_fragment((128, 128), T.float32)
-            T.clear(acc)
-            for ko in T.Pipelined(T.ceildiv(k, 64), num_stages=3):
-                T.copy(A[by * 128, ko * 64], As)
-                T.copy(B[bx * 128, ko * 64], Bs)
-                T.gemm(As, Bs, acc, transpose_B=True)
-            T.copy(acc, C[by * 128, bx * 128])
-
-    return main
-
-
 def grouped_gemm() -> Any:
     groups, m, n, k = 4, 1024, 512, 512
 
@@ -315,7 +295,6 @@ FITTING: tuple[Factory, ...] = (
     dequant_gemm,
     convolution,
     one_trip,
-    symbolic_gemm,
     grouped_gemm,
     guarded_copies,
     cp_async_gemm,

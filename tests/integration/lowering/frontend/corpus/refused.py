@@ -163,6 +163,74 @@ def negative_tile() -> Any:
     return main
 
 
+def symbolic_gemm() -> Any:
+    m, k = T.dynamic("m, k")
+    n = 1024
+
+    @T.prim_func
+    def main(A: T.Tensor((m, k), T.bfloat16), B: T.Tensor((n, k), T.bfloat16), C: T.Tensor((m, n), T.bfloat16)):
+        with T.Kernel(T.ceildiv(n, 128), T.ceildiv(m, 128), threads=256) as (bx, by):
+            As = T.alloc_shared((128, 64), T.bfloat16)
+            Bs = T.alloc_shared((128, 64), T.bfloat16)
+            acc = T.alloc_fragment((128, 128), T.float32)
+            T.clear(acc)
+            for ko in T.Pipelined(T.ceildiv(k, 64), num_stages=3):
+                T.copy(A[by * 128, ko * 64], As)
+                T.copy(B[bx * 128, ko * 64], Bs)
+                T.gemm(As, Bs, acc, transpose_B=True)
+            T.copy(acc, C[by * 128, bx * 128])
+
+    return main
+
+
+def scalar_argument() -> Any:
+    rows, cols = 1024, 128
+
+    @T.prim_func
+    def main(X: T.Tensor((rows, cols), T.float32), count: T.int32, Y: T.Tensor((rows, cols), T.float32)):
+        with T.Kernel(rows // 64, threads=128) as bx:
+            xs = T.alloc_shared((64, cols), T.float32)
+            if bx * 64 < count:
+                for _i in T.serial(count):
+                    T.copy(X[bx * 64, 0], xs)
+                    T.copy(xs, Y[bx * 64, 0])
+
+    return main
+
+
+def strided_by_the_caller() -> Any:
+    stride = T.dynamic("stride")
+
+    @T.prim_func
+    def main(X: T.StridedTensor((128, 128), (stride, 1), T.float32), Y: T.Tensor((128, 128), T.float32)):
+        with T.Kernel(1, threads=128):
+            xs = T.alloc_shared((128, 128), T.float32)
+            T.copy(X, xs)
+            T.copy(xs, Y)
+
+    return main
+
+
+def four_bit_elements() -> Any:
+    @T.prim_func
+    def main(X: T.Tensor((128, 128), T.float4_e2m1fn), Y: T.Tensor((128, 128), T.float4_e2m1fn)):
+        with T.Kernel(1, threads=128):
+            xs = T.alloc_shared((128, 128), T.float4_e2m1fn)
+            T.copy(X, xs)
+            T.copy(xs, Y)
+
+    return main
+
+
+NOT_BUILDABLE: dict[Factory, str] = {
+    symbolic_gemm: "symbolic-size",
+    strided_by_the_caller: "symbolic-size",
+    scalar_argument: "scalar-parameter",
+    four_bit_elements: "argument-dtype",
+    two_kernels: "several-kernels",
+}
+"""Kernels that cannot be built as they are, whoever schedules them."""
+
 NOT_FITTING: dict[Factory, str] = {
     split_k_atomic: "atomic-operation",
     else_branch: "else-branch",
@@ -172,7 +240,6 @@ NOT_FITTING: dict[Factory, str] = {
     synchronised: "hand-written-synchronisation",
     extern_call: "foreign-call",
     printing: "foreign-call",
-    two_kernels: "several-kernels",
     hand_specialised: "already-specialised",
     thread_index: "thread-index-used",
     negative_tile: "extent-not-positive",

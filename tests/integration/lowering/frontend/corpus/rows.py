@@ -117,21 +117,6 @@ def gemv() -> Any:
     return main
 
 
-def scalar_argument() -> Any:
-    rows, cols = 1024, 128
-
-    @T.prim_func
-    def main(X: T.Tensor((rows, cols), T.float32), count: T.int32, Y: T.Tensor((rows, cols), T.float32)):
-        with T.Kernel(rows // 64, threads=128) as bx:
-            xs = T.alloc_shared((64, cols), T.float32)
-            if bx * 64 < count:
-                for _i in T.serial(count):
-                    T.copy(X[bx * 64, 0], xs)
-                    T.copy(xs, Y[bx * 64, 0])
-
-    return main
-
-
 def row_products() -> Any:
     rows, columns, block = 512, 64, 32
 
@@ -165,5 +150,4 @@ FITTING: tuple[Factory, ...] = (
     scan_rows,
     elementwise,
     gemv,
-    scalar_argument,
 )
