@@ -8,7 +8,7 @@ from tilelang import tvm
 from warpwright.lowering.frontend.accesses import Touch, clears_at_start, scalars_in, touches_of_expression
 from warpwright.lowering.frontend.counting import count_runs
 from warpwright.lowering.frontend.dependences import Apart, Item, dependences_of, summarise
-from warpwright.lowering.frontend.layouts import fragment_registers
+from warpwright.lowering.frontend.layouts import layouts_of
 from warpwright.lowering.frontend.operations import OperationReader
 from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Metadata, Node
 from warpwright.lowering.frontend.storage import Storages
@@ -91,8 +91,8 @@ def read_graph(kernel: WalkedKernel, profile: HardwareProfile) -> KernelGraph:
     grid = tuple(_constant(extent) for extent in kernel.grid)
     runs = count_runs(kernel)
     symbol = kernel.function.attrs.get("global_symbol") if kernel.function.attrs else None
-    sizes = fragment_registers(kernel.function, profile.arch)
-    buffers = storages.domain(reading.matrix_operands, reading.touched, sizes)
+    layouts = layouts_of(kernel, profile.arch, [op.gemm for op in reading.ops if op.gemm is not None])
+    buffers = storages.domain(reading.matrix_operands, reading.touched, layouts.registers)
     return KernelGraph(
         name=str(symbol or "main"),
         family=TargetFamily.CUDA,
@@ -107,6 +107,7 @@ def read_graph(kernel: WalkedKernel, profile: HardwareProfile) -> KernelGraph:
         swizzle=_metadata(kernel.body, "threadblock_swizzle_pattern") is not None,
         flops=_flops(runs, reading.ops),
         global_bytes=_global_bytes(buffers),
+        refused_widths=layouts.refused,
     )
 
 

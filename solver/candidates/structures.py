@@ -216,13 +216,16 @@ def register_splits(profile: HardwareProfile, consumer_warpgroups: int) -> list[
 
 
 def _widths(graph: KernelGraph, shapes: list[GemmShape]) -> tuple[int, ...]:
-    """Consumer warpgroups over which every warpgroup product can be split, the kernel's own width first."""
+    """Consumer warpgroups over which every warpgroup product can be split and the fragments laid out, the kernel's own
+    width first.
+    """
     own = max(1, graph.threads // WARPGROUP_THREADS)
     if not shapes:
         return (own,)
+    refused = {width.warpgroups for width in graph.refused_widths}
     fits = [
         count
         for count in range(1, LARGEST_CONSUMER_WARPGROUPS + 1)
-        if all(partition(shape, WARPGROUP * count) is not None for shape in shapes)
+        if count not in refused and all(partition(shape, WARPGROUP * count) is not None for shape in shapes)
     ]
     return tuple(sorted(fits, key=lambda count: (count != own, abs(count - own), count)))

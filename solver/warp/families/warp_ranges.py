@@ -3,6 +3,9 @@
 ``num_warps`` is a multiple of four within the block's thread limit. TileLang checks neither alignment nor the limit: a role
 of six warps silently becomes ``mma.sync``, one that starts at warp 1 issues WGMMA on a misaligned warpgroup. Source: rule
 book 1.2, 1.10 and 1.14.1-2; TileLang 0.1.15 wheel, ``src/cuda/op/gemm.cc:248-331``.
+
+The role that holds the fragments has a width at which TileLang finds layouts for them: it was asked when the kernel was read
+(:mod:`warpwright.lowering.frontend.layouts`).
 """
 
 from collections.abc import Callable
@@ -11,7 +14,7 @@ from itertools import combinations
 from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
 from warpwright.solver.device.wgmma import is_wgmma, partition
 from warpwright.solver.domain.fact import Fact
-from warpwright.solver.domain.kernel import Op, OpKind
+from warpwright.solver.domain.kernel import Memory, Op, OpKind
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
 from warpwright.solver.warp.encoding import WarpEncoding, default_warps
@@ -31,7 +34,8 @@ def build(enc: WarpEncoding) -> None:
         for role in roles:
             model.at_most(enc.first_warp[role] + enc.warps[role], WARPGROUP * groups, when=[literal])
     for groups, literal in enc.width.items():
-        reason = width_conflict(problem, _ops_of(enc, CONSUMER), WARPGROUP * groups)
+        ops = _ops_of(enc, CONSUMER)
+        reason = width_conflict(problem, ops, WARPGROUP * groups) or layout_conflict(problem, ops, WARPGROUP * groups)
         if reason:
             model.any_of([literal.negated()], note=reason)
     if CONSUMER in roles:
@@ -88,6 +92,21 @@ def width_conflict(problem: WarpProblem, ops: tuple[Op, ...], warps: int) -> str
     return ""
 
 
+def layout_conflict(problem: WarpProblem, ops: tuple[Op, ...], warps: int) -> str:
+    """Why TileLang finds no layouts for the fragments in a role of this many warps; empty if it does or was not asked.
+
+    It was asked about all fragments in one role, so a role without some of them is not judged.
+    """
+    reason = next((w.reason for w in problem.graph.refused_widths if WARPGROUP * w.warpgroups == warps), "")
+    if not reason:
+        return ""
+    inside = {op.id for op in ops}
+    outside = {access.buffer for op in problem.graph.ops if op.id not in inside for access in (*op.reads, *op.writes)}
+    if any(problem.graph.buffer(name).memory is Memory.FRAGMENT for name in outside):
+        return ""
+    return f"there are no layouts of the fragments over {warps} warps: {reason}"
+
+
 def check(reading: Reading) -> tuple[Violation, ...]:
     """Ranges, limits, alignment and partitions."""
     found: list[Violation] = []
@@ -126,6 +145,8 @@ def _check_role(reading: Reading, name: str, say: Callable[[str, str, str], None
     reason = width_conflict(problem, ops, role.warps) if role.warps > 0 else ""
     if reason:
         say("no-partition", reason, name)
+    if ops and (reason := layout_conflict(problem, ops, role.warps)):
+        say("no-layout", reason, name)
 
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
@@ -138,9 +159,14 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
         return (Fact("threads", total, problem.device.block_threads, "threads per block", held),)
     ops = problem.graph.ops
     most = problem.device.block_threads // (WARP_THREADS * WARPGROUP)
-    legal = [n for n in range(1, most) if not width_conflict(problem, ops, WARPGROUP * n)]
+
+    def conflict(groups: int) -> str:
+        warps = WARPGROUP * groups
+        return width_conflict(problem, ops, warps) or layout_conflict(problem, ops, warps)
+
+    legal = [groups for groups in range(1, most) if not conflict(groups)]
     pinned = problem.pins.consumer_warpgroups
-    refused = width_conflict(problem, ops, WARPGROUP * pinned) if pinned else ""
+    refused = conflict(pinned) if pinned else ""
     note = f"the tiles divide over {' or '.join(map(str, legal)) or 'no number of'} consumer warpgroups"
     note = f"{refused}; {note}" if refused else note
     return (Fact("consumer widths", len(legal), None, "choices", note=note),)

@@ -10,7 +10,7 @@ from tests.kernels import Sketch
 from tests.unit.solver.families.boundaries import CANNOT_BE_SAID, Boundary, assert_built, assert_checked
 from tests.unit.solver.families.kernels import ring
 from tests.unit.solver.families.situations import Situation, start
-from warpwright.solver.domain.kernel import Memory
+from warpwright.solver.domain.kernel import Memory, RefusedWidth
 from warpwright.solver.domain.schedule import Role
 
 
@@ -40,6 +40,14 @@ def filled_by(groups: int) -> Situation:
     s.loop("k", 16)
     s.fill("clear", "part", "k")
     return start(s.graph(), groups=groups, consumer=64)
+
+
+def laid_out_beside(groups: int) -> Situation:
+    """A product of one warpgroup; the compiler found no layouts for its fragments over this many."""
+    situation = ring()
+    refused = (RefusedWidth(groups, "Layout infer conflict between scores and weights in T.Parallel loop"),)
+    graph = replace(situation.problem.graph, refused_widths=refused)
+    return replace(situation, problem=replace(situation.problem, graph=graph))
 
 
 def twins() -> Situation:
@@ -81,6 +89,7 @@ BOUNDARIES = (
     ),
     Boundary("warp_ranges", "no-partition", partial(split_by_rows, 2), partial(split_by_rows, 3), about="product"),
     Boundary("warp_ranges", "no-partition", partial(filled_by, 2), partial(filled_by, 3), about="fill"),
+    Boundary("warp_ranges", "no-layout", partial(laid_out_beside, 2), partial(laid_out_beside, 1)),
 )
 
 
