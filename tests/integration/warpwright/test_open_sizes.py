@@ -15,7 +15,7 @@ from warpwright.service.settings import Settings
 from warpwright.service.testing.running import RunningService
 from warpwright.tuning.children import ChildPool
 
-FILE = Path(__file__).with_name("open_sizes.py")
+FILE = Path(__file__).parents[1] / "lowering" / "kernels" / "open_sizes.py"
 
 
 @pytest.fixture(scope="module")
