@@ -1,9 +1,18 @@
 """Results in words for the command line: a candidate's description and times, in addition to the service's sentences."""
 
-from warpwright.service.candidates.sentences import proof_line, registers_of, structure_words
+from warpwright.service.candidates.sentences import agreement, basis_line, proof_line, registers_of, structure_words
 from warpwright.solver.domain import Candidate
 
-__all__ = ["describe", "forecast_words", "microseconds", "proof_line", "registers_of", "structure_words"]
+__all__ = [
+    "agreement",
+    "basis_line",
+    "describe",
+    "forecast_words",
+    "microseconds",
+    "proof_line",
+    "registers_of",
+    "structure_words",
+]
 
 
 def describe(candidate: Candidate) -> str:

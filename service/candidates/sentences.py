@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from warpwright.solver.domain import Certificate, proof_sentence
+from warpwright.solver.domain import Certificate, Outcome, proof_sentence
 
-__all__ = ["proof_line", "registers_of", "structure_words"]
+__all__ = ["agreement", "basis_line", "proof_line", "registers_of", "structure_words"]
 
 USUAL = {("store", "consumer"), ("iterations", "in order"), ("registers", "as launched")}
 """Default choices that are not mentioned: the consumer stores, iterations stay in order, no setmaxnreg."""
@@ -21,6 +21,32 @@ def proof_line(certificate: Certificate) -> str:
         f"proof: {what}, lower bound {bound.cycles} ({bound.reason}), {proof_sentence(certificate)}; binds: {binding}; "
         f"{_total(certificate)}{certificate.on_chip_bytes} bytes on chip; {certificate.engine} {certificate.engine_version}, "
         f"work {certificate.work}; verified: {'yes' if certificate.verified else 'NO'}"
+    )
+
+
+def basis_line(outcome: str, measurement: Mapping[str, Any], *, costed: bool, proven: bool) -> str:
+    """What an answer rests on: a measurement with its checks, or a forecast only; and whether there is a proof."""
+    if outcome == Outcome.MEASURED:
+        device, agreed = measurement.get("device"), agreement(measurement)
+        name = f" on {device['name']}" if isinstance(device, Mapping) and device.get("name") else ""
+        basis = f"measured{name}, outputs checked" + (f", {agreed}" if agreed else "")
+    elif costed:
+        basis = "a forecast only, nothing was measured"
+    else:
+        basis = "no cost: nothing was measured, and there is no forecast"
+    return f"rests on: {basis}; " + ("proof below" if proven else "no proof, the compiler chose the schedule itself")
+
+
+def agreement(measurement: Mapping[str, Any]) -> str:
+    """How many launches of the checks gave the outputs of the first one bit by bit, in words; empty if nothing was checked."""
+    found = measurement.get("checks")
+    checks = [check for check in found if isinstance(check, Mapping)] if isinstance(found, list | tuple) else []
+    launches, agreed = (sum(int(check.get(name, 1)) for check in checks) for name in ("launches", "agreed"))
+    if not launches:
+        return ""
+    free = any(not check.get("reproducible", True) for check in checks)
+    return f"{agreed} of {launches} launches agreed" + (
+        " (they may differ: the kernel is not reproducible)" if free else ""
     )
 
 

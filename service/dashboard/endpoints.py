@@ -25,6 +25,7 @@ from warpwright.service.dashboard.views.jobpage import (
     SHOWN_CANDIDATES,
     candidate_of,
     job_detail,
+    refusal_in,
     sorted_candidates,
     sources_of,
 )
@@ -200,7 +201,9 @@ def candidate_page(request: Request, context: ContextDep, caller: Reader, job_id
     """One candidate: the plan, the outcome, messages of compiler and device."""
     row, artifacts = _read(context, lambda session: candidate_of(session, job_id, key))
     certificate = certificate_of(row.certificate)
-    return page(request, "candidate.html", row=row, artifacts=artifacts, certificate=certificate)
+    return page(
+        request, "candidate.html", row=row, artifacts=artifacts, certificate=certificate, refusal=refusal_in(row)
+    )
 
 
 @router.get("/compare")

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.staticfiles import StaticFiles
 
-from warpwright.service.candidates.sentences import proof_line, registers_of, structure_words
+from warpwright.service.candidates.sentences import agreement, proof_line, registers_of, structure_words
 from warpwright.service.tokens.access import COOKIE
 from warpwright.tuning.partial_reasons import words_of
 
@@ -98,6 +98,7 @@ def _environment() -> Environment:
         "structure": structure_words,
         "reason": words_of,
         "registers": registers_of,
+        "agreement": agreement,
         "proof": proof_line,
         "pretty": _pretty,
     }

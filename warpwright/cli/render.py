@@ -5,9 +5,19 @@ from rich.table import Table
 from rich.text import Text
 
 from warpwright.result import Result
-from warpwright.sentences import describe, forecast_words, microseconds, proof_line, registers_of, structure_words
-from warpwright.solver.domain import BufferSchedule, Candidate, Schedule, WarpSchedule
+from warpwright.sentences import (
+    agreement,
+    basis_line,
+    describe,
+    forecast_words,
+    microseconds,
+    proof_line,
+    registers_of,
+    structure_words,
+)
+from warpwright.solver.domain import BufferSchedule, Candidate, Outcome, Schedule, WarpSchedule
 from warpwright.tuning.partial_reasons import words_of
+from warpwright.tuning.verdicts import refusal_of
 
 __all__ = ["console", "print_result", "print_schedule"]
 
@@ -34,8 +44,8 @@ def print_result(result: Result) -> None:
             out.print(Text(checked))
         if best.schedule is not None:
             print_schedule(best.schedule, out)
-        if best.certificate is not None:
-            out.print(Text(proof_line(best.certificate)))
+        for line in _basis(result, best):
+            out.print(Text(line))
     for entry in result.rejected[:5]:
         where = structure_words(entry.structure) or "all structures"
         out.print(Text(f"impossible (variant {entry.variant}): {where}", style="yellow"))
@@ -50,6 +60,20 @@ def print_result(result: Result) -> None:
         known = "this is the best known so far" if best is not None else "nothing usable is known yet"
         words = f"partial ({words_of(result.stopped_by)}): {known}; the same command continues from here"
         out.print(Text(words, style="yellow"))
+
+
+def _basis(result: Result, best: Candidate) -> list[str]:
+    """What the answer rests on, with the proof; where one of the compiler's own choices only ties with a proven schedule, that
+    one's proof.
+    """
+    proven = best.certificate is not None
+    lines = [basis_line(best.outcome, best.measurement, costed=best.has_cost, proven=proven)]
+    if best.certificate is not None:
+        return [*lines, proof_line(best.certificate)]
+    for candidate in result.candidates:
+        if candidate.id in result.tied and candidate.certificate is not None:
+            return [*lines, f"of {describe(candidate)}, which is as good: {proof_line(candidate.certificate)}"]
+    return lines
 
 
 def _chosen(best: Candidate) -> str:
@@ -120,6 +144,10 @@ def _candidates(result: Result) -> Table:
         registers, spills = registers_of(candidate.report)
         is_best = result.best is not None and candidate.id == result.best.id and candidate.has_cost
         outcome = candidate.outcome.replace("_", " ")
+        if agreed := agreement(candidate.measurement):
+            outcome += f", {agreed}"
+        if candidate.outcome is not Outcome.REFUSED and (refusal := refusal_of(candidate)):
+            outcome += f", but refused: {refusal[:60]}"
         if candidate.failure is not None:
             outcome += f": {candidate.failure.message.splitlines()[0][:60]}" if candidate.failure.message else ""
         if candidate.not_honoured:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import load_only
 
 from warpwright.service.artifacts.store import ArtifactStore
 from warpwright.service.candidates import repository as candidate_rows
-from warpwright.service.candidates.sentences import registers_of
+from warpwright.service.candidates.sentences import agreement, basis_line, registers_of
 from warpwright.service.dashboard.views.funnel import Complaint, Funnel, complaints, funnel
 from warpwright.service.dashboard.views.plan import PlanTables, certificate_of, plan_of
 from warpwright.service.dashboard.views.rows import JobRow, job_rows
@@ -18,11 +18,22 @@ from warpwright.service.db.models import CandidateRow, Job, JobAttempt, JobVaria
 from warpwright.service.errors import NotFound
 from warpwright.service.jobs import repository
 from warpwright.service.jobs import service as jobs
-from warpwright.solver.domain import Certificate, Outcome
+from warpwright.solver.domain import Candidate, CandidateKind, Certificate, Failure, Outcome
+from warpwright.tuning.verdicts import refusal_of
 
-__all__ = ["SHOWN_CANDIDATES", "JobDetail", "candidate_of", "job_detail", "sorted_candidates", "sources_of"]
+__all__ = [
+    "SHOWN_CANDIDATES",
+    "JobDetail",
+    "candidate_of",
+    "job_detail",
+    "refusal_in",
+    "sorted_candidates",
+    "sources_of",
+]
 
 SHOWN_CANDIDATES = 500
+MEASURED_SHOWN = 1000
+"""Measurements whose checks are summed up, the fastest first."""
 SOURCES = {
     "tilelang_source": "TileLang source to paste",
     "plain_source": "TileLang source, scheduled by the compiler itself",
@@ -64,6 +75,20 @@ class JobDetail:
     charts: dict[str, Any]
     tied: tuple[CandidateRow, ...]
     """Candidates that are as good as the winner."""
+    agreements: Mapping[str, str]
+    """How many launches of the checks agreed, by key of those that were measured."""
+    refusals: Mapping[str, str]
+    """The rule that refuses a compiler's own choice that was built, by key."""
+
+    @property
+    def basis(self) -> str:
+        """What the answer rests on."""
+        if self.best is None:
+            return ""
+        words = basis_line(
+            self.best.outcome, self.best.measurement, costed=self.crowned, proven=self.certificate is not None
+        )
+        return words.removeprefix("rests on: ")
 
     @property
     def crowned(self) -> bool:
@@ -114,7 +139,26 @@ def job_detail(session: ReadSession, job_id: str) -> JobDetail:
         rejected=rejected,
         charts=_charts(candidates, job.best),
         tied=tuple(row for row in candidates if row.key in summary.get("tied", ()) and row.key != job.best),
+        agreements=_agreements(session, job_id),
+        refusals={
+            row.key: words for row in candidates if row.outcome != Outcome.REFUSED and (words := refusal_in(row))
+        },
     )
+
+
+def _agreements(session: ReadSession, job_id: str) -> dict[str, str]:
+    query = select(CandidateRow.key, CandidateRow.measurement).where(
+        CandidateRow.job_id == job_id, CandidateRow.outcome == Outcome.MEASURED.value
+    )
+    rows = session.rows(query.order_by(CandidateRow.measured_ns).limit(MEASURED_SHOWN))
+    return {str(key): words for key, measurement in rows if (words := agreement(measurement))}
+
+
+def refusal_in(row: CandidateRow) -> str:
+    """The rule that refuses a row's candidate, in words; empty if none does."""
+    kind, outcome = CandidateKind(row.kind), Outcome(row.outcome)
+    failure = Failure(**row.failure) if row.failure else None
+    return refusal_of(Candidate(row.key, row.variant, kind, outcome, report=row.report, failure=failure))
 
 
 def sources_of(store: ArtifactStore, artifacts: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """Candidates that are as good as each other: noise and names decide nothing, and the answer lists who ties."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,33 @@ def test_people_see_who_ties(start: Callable[..., Service], tmp_path: Path) -> N
     (tmp_path / "toy.json").write_text(new_ir(schedules=2, on_device={"0": {"ns": 80_000}, "1": {"ns": 80_000}}))
     code, shown = service.run("tune", str(tmp_path / "toy.json"), "-p", "h200", "-n", "2")
     assert code == ExitCode.OK
-    assert "as good, measured (marked =): scheduled" in " ".join(shown.split())
+    words = " ".join(shown.split())
+    assert "as good, measured (marked =): scheduled" in words
+    agreed = re.findall(r"(\d+) of (\d+) launches agreed", words)
+    assert agreed, "each row says it, and the answer"
+    assert all(some == every for some, every in agreed)
+    assert re.search(
+        r"rests on: measured on simulated H200, outputs checked, \d+ of \d+ launches agreed; proof below proof: II ",
+        words,
+    )
+    (job,) = service.running.client.get("/v1/jobs").json()["items"]
+    page = service.running.client.get(f"/jobs/{job['id']}").text
+    assert "As good as the winner" in page
+    assert len(re.findall(r"\d+ of \d+ launches agreed", page)) == 1 + 5, "the answer and each candidate"
+    assert "launches agreed" in service.running.client.get(f"/jobs/{job['id']}/candidates/{job['best']}").text
+
+
+def test_an_answer_that_rests_on_a_forecast_says_so_and_whose_proof_there_is(
+    start: Callable[..., Service], tmp_path: Path
+) -> None:
+    """The compiler's own choice wins a tie by forecast; it has no proof, and the schedule that ties has one."""
+    (tmp_path / "toy.json").write_text(new_ir(schedules=1, better=1.25))
+    code, shown = start().run("tune", str(tmp_path / "toy.json"), "-p", "h200", "-n", "1", "--no-measure")
+    assert code == ExitCode.OK
+    words = " ".join(shown.split())
+    assert "chosen: default" in words
+    assert "rests on: a forecast only, nothing was measured; no proof, the compiler chose the schedule itself" in words
+    assert "which is as good: proof: II " in words
 
 
 def test_cycles_decide_where_the_cost_model_has_no_clock(start: Callable[..., Service], tmp_path: Path) -> None:
