@@ -72,7 +72,7 @@ def test_what_is_written_now_has_every_key_of_before() -> None:
     )
     written = json.loads(write_answer(answer))
     assert set(BEFORE) - set(written) == set()
-    assert set(written) - set(BEFORE) == {"params", "structure"}
+    assert set(written) - set(BEFORE) == {"forecast_cycles", "params", "structure"}
     assert written["schedule"] == dump(candidate.schedule) == BEFORE["schedule"]
     assert written["measured"] is False
     again = read_answer(write_answer(answer))
