@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect, select, text
+from sqlalchemy import MetaData, inspect, select, text
 from sqlalchemy.exc import OperationalError
 
 import warpwright.service.db.models  # noqa: F401 - registers every table
-from warpwright.service.db import Database, WriteSession, migrate
+from warpwright.service.db import Database, migrate
 from warpwright.service.db.base import Base, now
 from warpwright.service.db.migrate import (
     DatabaseDamaged,
@@ -29,7 +29,7 @@ from warpwright.service.db.migrate import (
     require_head,
     upgrade,
 )
-from warpwright.service.db.models import CandidateRow, Job, Profile, StoredResult
+from warpwright.service.db.models import Job, Profile, StoredResult
 from warpwright.service.testing.postgresql import TemporaryPostgresql
 
 FIRST = "0001"
@@ -123,6 +123,33 @@ def test_the_first_revision_with_rows_upgrades_and_keeps_them(empty: Database) -
         assert session.scalars(select(Profile.name)).one() == "h200"
 
 
+def fill(database: Database, candidates: Mapping[str, tuple[str, dict[str, Any]]]) -> None:
+    """A job with candidates of these keys, kinds and reports, each with a stored result, in the tables as they are."""
+    tables = MetaData()
+    tables.reflect(database.engine)
+    words = dict.fromkeys(("ir", "ir_hash", "toolchain", "constraint_set", "protocol", "verification", "pins"), "w")
+    words |= dict.fromkeys(("owner", "trace_id", "note", "stopped_by", "status", "answer", "name"), "")
+    numbers = dict.fromkeys(("priority", "attempt", "event_count", "candidate_count", "done", "variant"), 0)
+    empty = ("request", "document", "pins_document", "structure", "measurement", "seconds")
+    objects: dict[str, Any] = {key: {} for key in empty}
+    moments = dict.fromkeys(("created_at", "updated_at", "ended_at"), now())
+    common = {**words, **numbers, **objects, **moments, "not_honoured": [], "partial": False, "measured": False}
+    common |= {"job_id": "job_1", "profile_digest": "sha256:p", "profile": "sha256:p", "work_digest": "w"}
+
+    with database.engine.execution_options(write=True).begin() as connection:
+
+        def insert(name: str, /, **values: Any) -> None:
+            table = tables.tables[name]
+            row = {key: value for key, value in {**common, **values}.items() if key in table.columns}
+            connection.execute(table.insert().values(**row))
+
+        insert("profiles", **PROFILE)
+        insert("jobs", id="job_1", state="done", ended_at=now())
+        for number, (key, (kind, report)) in enumerate(candidates.items(), 1):
+            insert("candidates", key=key, number=number, kind=kind, outcome="compiled", report=report)
+            insert("results", key=key, candidate=key)
+
+
 def test_stored_results_that_the_verifier_refused_are_removed(empty: Database) -> None:
     """Crowned by a version to which the verdict was only a remark."""
     upgrade(empty, "0005")
@@ -140,30 +167,7 @@ def test_stored_results_that_the_verifier_refused_are_removed(empty: Database) -
         "unjudged": ("unspecialized", {}),
         "ours": ("scheduled", {}),
     }
-    words = dict.fromkeys(("ir", "ir_hash", "toolchain", "constraint_set", "protocol", "verification", "pins"), "w")
-    words |= {"profile": "sha256:p", "job_id": "job_1"}
-    columns = {column.name for column in StoredResult.__table__.columns}
-
-    def fill(session: WriteSession) -> None:
-        session.add(Profile(**PROFILE))
-        session.flush()
-        numbers = {"name": "j", "state": "done", "work_digest": "w", "profile_digest": "sha256:p", "request": {}}
-        session.add(Job(id="job_1", done=1, note="", partial=False, stopped_by="", **numbers))
-        session.flush()
-        for number, (key, (kind, report)) in enumerate(verdicts.items(), 1):
-            row = {name: value for name, value in words.items() if name != "ir"}
-            empty = {"structure": {}, "measurement": {}, "not_honoured": [], "seconds": {}, "report": report}
-            session.add(
-                CandidateRow(
-                    key=key, number=number, attempt=1, variant=0, kind=kind, outcome="compiled", **row, **empty
-                )
-            )
-            row = {name: value for name, value in words.items() if name in columns}
-            session.add(
-                StoredResult(key=key, candidate=key, name="j", measured=False, answer="{}", pins_document={}, **row)
-            )
-
-    empty.write(fill)
+    fill(empty, verdicts)
     upgrade(empty)
     kept = set(empty.read(lambda session: session.scalars(select(StoredResult.key)).all()))
     assert kept == set(verdicts) - {"refused"}
