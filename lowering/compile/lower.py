@@ -19,6 +19,7 @@ from warpwright.lowering.compile.proxy_fences import with_proxy_fences
 from warpwright.lowering.compile.result import Argument
 from warpwright.lowering.compile.tensor_memory_end import with_tensor_memory_kept
 from warpwright.lowering.compile.unpipelined import unpipelined
+from warpwright.lowering.compile.waiting_products import with_waiting_products
 from warpwright.lowering.frontend.bulk_alignment import with_aligned_bulk_copies
 from warpwright.lowering.frontend.launch import launch_tensors
 from warpwright.lowering.frontend.placeholders import own_placeholders
@@ -106,6 +107,11 @@ def lower(
     config = dict(PASS_CONFIGS[variant] if configs is None else configs)
     function = guard_empty_loops(function)
     plain = False
+    if variant is CandidateKind.UNSPECIALIZED:
+        waiting = with_waiting_products(function)
+        plain = not waiting.same_as(function)
+        # TileLang's pipelining moves statements to other iterations; the barriers count those of the source.
+        function = unpipelined(waiting) if plain else function
     try:
         code = _lowered(function, target, config)
     except Exception:

@@ -189,6 +189,38 @@ def test_tensor_memory_is_refused_on_a_device_without_it(solved: dict[str, Kerne
     assert refused.value.code == "instruction-not-available"
 
 
+def reference(pool: ChildPool, ir: str, output: Path) -> str:
+    payload: dict[str, Any] = {
+        "ir": ir, "arch": B200.arch, "variant": "unspecialized", "schedule": None,
+        "profile": dump(B200), "output": str(output), "source_only": True,
+    }  # fmt: skip
+    reply = pool.run("compile.cuda", payload, LIMITS)
+    assert isinstance(reply, Returned), reply
+    built = from_document(reply.value)
+    assert built.outcome.kind is Outcome.COMPILED, built.outcome
+    return built.source
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_there_is_a_reference_without_roles_whose_products_wait_for_themselves(
+    solved: dict[str, Kernel], pool: ChildPool, tmp_path: Path, name: str
+) -> None:
+    source = reference(pool, solved[name].ir, tmp_path)
+    products = len(re.findall(r"tcgen05mma_[st]s<", source))
+    assert products == {"blackwell_gemm": 1, "blackwell_attention": 2}[name]
+    waits = re.findall(
+        r"product_\d_ended\[0\]\.wait\((.*)\);\s+\}?\s+tl::tcgen05_before_thread_sync\(\);\s+__syncthreads", source
+    )
+    assert len(waits) == products
+
+
+def test_a_reference_counts_products_over_all_loops(pool: ChildPool, tmp_path: Path) -> None:
+    """With an odd number of steps a tile, a barrier's parity depends on the tile as well."""
+    family = read_kernel_file(ROOT / "examples" / "blackwell_gemm.py", settings={"K": 33 * 128}, pool=pool)
+    (wait,) = re.findall(r"product_0_ended\[0\]\.wait\((.*)\);", reference(pool, family.variants[0].ir, tmp_path))
+    assert {"wave", "k"} <= set(re.findall(r"[a-z]+", wait))
+
+
 @pytest.mark.slow
 @pytest.mark.skipif("no_nvcc()", reason="no nvcc on this machine")
 @pytest.mark.parametrize("name", FILES)
