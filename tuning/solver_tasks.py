@@ -10,14 +10,18 @@ from dataclasses import replace
 from typing import Any
 
 from warpwright.solver.ascend.kernel_solve import solve_graph
+from warpwright.solver.ascend.optimise import QUICK
 from warpwright.solver.candidates import propose_family
 from warpwright.solver.domain import (
     Feasible,
     HardwareProfile,
+    Infeasible,
     KernelGraph,
     Pins,
     Proposals,
+    ProvenOptimal,
     TargetFamily,
+    Verdict,
     dump,
     load,
 )
@@ -59,7 +63,7 @@ def solve_warp(payload: dict[str, Any]) -> dict[str, Any]:
     """Task ``solve.warp``: one kernel's verdict. Keys as ``propose.warp`` with ``graph`` in place of ``kernels``."""
     graph = _graph(payload["graph"])
     if graph.family is TargetFamily.ASCEND:
-        return {"verdict": dump(solve_graph(graph, _profile(payload), _pins(payload), engine=str(payload["engine"])))}
+        return {"verdict": dump(_solve_buffers(graph, payload))}
     problem = close_problem(graph, _profile(payload), _pins(payload))
 
     def progress(found: Feasible) -> None:
@@ -67,6 +71,17 @@ def solve_warp(payload: dict[str, Any]) -> dict[str, Any]:
 
     verdict = solve(problem, engine=str(payload["engine"]), budget=_budget(payload), progress=progress)
     return {"verdict": dump(verdict)}
+
+
+def _solve_buffers(graph: KernelGraph, payload: dict[str, Any]) -> Verdict:
+    """The verdict on an Ascend kernel; the answer of a short search is kept until the whole one has ended."""
+    profile, pins = _profile(payload), _pins(payload)
+    quick = solve_graph(graph, profile, pins, limits=QUICK)
+    if isinstance(quick, Infeasible):
+        return quick
+    if isinstance(quick, ProvenOptimal | Feasible):
+        keep(payload, {"verdict": dump(quick)})
+    return solve_graph(graph, profile, pins, engine=str(payload["engine"]))
 
 
 def explain_warp(payload: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """One schedule with its proof, without building anything: the frontend's child reads, a solver's child solves."""
 
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from warpwright.graphs import read_graph, reply_error
@@ -8,7 +10,8 @@ from warpwright.kernel_file import KernelFile
 from warpwright.solver.device.instruction import remarks
 from warpwright.solver.device.limits import read_limits
 from warpwright.solver.domain import HardwareProfile, Pins, SolverFault, TargetFamily, Verdict, documents
-from warpwright.tuning.children import ChildPool, Limits, Raised, Reply, Returned, run_task
+from warpwright.tuning.children import ChildPool, Limits, OutOfMemory, Raised, Reply, Returned, TimedOut, run_task
+from warpwright.tuning.partial_answer import kept
 from warpwright.tuning.solver_attempts import answered, died
 
 __all__ = ["SolvedKernel", "solve_and_remark", "solve_kernel"]
@@ -37,7 +40,7 @@ def solve_kernel(
     wall_seconds: float = WALL_SECONDS,
     pool: ChildPool | None = None,
 ) -> Verdict:
-    """The verdict on the default variant.
+    """The verdict on the default variant; the best that it had of a solve that was killed.
 
     Raises:
         WarpwrightError: the kernel was refused, the profile lacks a number, or the solve itself failed.
@@ -77,7 +80,12 @@ def solve_and_remark(
     else:
         task, subject = "solve.buffer", {"ir": ir}
     patience = Limits(wall_seconds=wall_seconds + GRACE_SECONDS, cpu_seconds=2 * wall_seconds + GRACE_SECONDS)
-    reply: Reply = answered(lambda asked: run_task(task, asked, patience), {**payload, **subject}, lambda found: found)
+    with tempfile.TemporaryDirectory(prefix="warpwright-solve-") as folder:
+        payload = {**payload, **subject, "output": folder}
+        reply: Reply = answered(lambda asked: run_task(task, asked, patience), payload, lambda found: found)
+        best = kept({path.name: path.read_bytes() for path in Path(folder).iterdir()})
+    if best is not None and (isinstance(reply, TimedOut | OutOfMemory) or died(reply)):
+        return SolvedKernel(load_verdict(best), said)
     if isinstance(reply, Raised):
         raise SolverFault(
             f"the solver raised {reply.type}: {reply.message}; this is a bug in Warpwright, please report it"
@@ -88,5 +96,10 @@ def solve_and_remark(
         )
     if not isinstance(reply, Returned):
         raise reply_error(reply, "solving")
-    verdict: Verdict = documents.load(Verdict, reply.value["verdict"])
-    return SolvedKernel(verdict, said)
+    return SolvedKernel(load_verdict(reply.value), said)
+
+
+def load_verdict(answer: dict[str, Any]) -> Verdict:
+    """The verdict in a task's answer."""
+    verdict: Verdict = documents.load(Verdict, answer["verdict"])
+    return verdict

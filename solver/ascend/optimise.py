@@ -20,6 +20,7 @@ from warpwright.solver.ascend.symmetry import symmetry_arcs
 from warpwright.solver.domain import Bound
 
 __all__ = [
+    "QUICK",
     "SEARCHED",
     "STRAIGHT_BOUND",
     "NodeLimits",
@@ -46,6 +47,10 @@ class NodeLimits:
     interval: int = 60_000
     bytes: int = 3_000
     length: int = 240
+
+
+QUICK = NodeLimits(interval=400, bytes=60, length=30)
+"""A short search, for an answer before the whole one has ended: most scopes are proven within it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from warpwright.solver.ascend import kernel_capacity
 from warpwright.solver.ascend.kernel_solve import solve_graph
-from warpwright.solver.ascend.pins import manual_pin, merged_pins
+from warpwright.solver.ascend.pins import merged_pins
 from warpwright.solver.domain.errors import PinError
 from warpwright.solver.domain.explanation import Explanation, Relaxation
 from warpwright.solver.domain.fact import Fact
@@ -14,6 +14,7 @@ from warpwright.solver.domain.pins import BufferPin, Pins
 from warpwright.solver.domain.profile import HardwareProfile
 from warpwright.solver.domain.schedule import BufferSchedule
 from warpwright.solver.domain.verdict import Conflict, Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
+from warpwright.solver.profiles.pin_domains import check_pin_domains
 
 __all__ = ["explain_graph"]
 
@@ -35,6 +36,7 @@ def explain_graph(
     if why is None:
         return _answer("", best, graph, profile, "What limits this kernel")
     asked, interval = _read(why, graph)
+    check_pin_domains(asked, profile, "--why")
     verdict = solve_graph(graph, profile, merged_pins(base, asked), engine=engine)
     if interval is not None and isinstance(verdict, ProvenOptimal | Feasible):
         return _interval(why, interval, verdict, graph, profile)
@@ -51,12 +53,12 @@ def _read(why: str, graph: KernelGraph) -> tuple[Pins, tuple[str, int] | None]:
     for choice in why.split(","):
         path, equals, value = (part.strip() for part in choice.partition("="))
         match path.split("."):
-            case ["buffers", name, "versions"] if equals and value.isdecimal():
+            case ["buffers", name, "versions"] if equals and _whole(value):
                 pins.append(BufferPin(name, int(value), "auto" if value == "1" else None))
             case ["buffers", name, "mode"] if equals:
                 pins.append(BufferPin(name, None, value))
-            case ["buffers", name, "manual"] if equals and value.isdecimal():
-                pins.append(manual_pin(name, (), int(value)))
+            case ["buffers", name, "manual"] if equals and _whole(value):
+                pins.append(BufferPin(name, manual_versions=int(value)))
             case ["loops", scope, "interval"] if equals and value.isdecimal():
                 graph.scope(scope)
                 interval = (scope, int(value))
@@ -68,6 +70,10 @@ def _read(why: str, graph: KernelGraph) -> tuple[Pins, tuple[str, int] | None]:
                     place=choice.strip(),
                 )
     return Pins(buffers=tuple(pins)), interval
+
+
+def _whole(value: str) -> bool:
+    return value.removeprefix("-").isdecimal()
 
 
 def _answer(why: str, verdict: Verdict, graph: KernelGraph, profile: HardwareProfile, lead: str) -> Explanation:

@@ -146,7 +146,7 @@ def check_buffer_form(pin: BufferPin, where: str) -> None:
         raise PinError(
             f"version mode of {pin.buffer!r} must be one of {', '.join(MODES)}, not {pin.mode!r}",
             code="pin-version-mode",
-            place=where,
+            place=f"{where}/mode",
         )
     if pin.manual_versions is not None and (pin.versions is not None or pin.mode is not None):
         raise PinError(
@@ -220,13 +220,13 @@ def _check_forms(pins: Pins, place: str) -> None:
 
 
 def _check_buffer(pin: BufferPin, profile: HardwareProfile, where: str) -> None:
-    check_buffer_form(pin, where)
     for field, code in COUNTS.items():
         value, domain = getattr(pin, field), domain_of(field, profile)
         if value is not None and not domain.holds(value):
             raise PinError(
-                f"{field} of {pin.buffer!r}: {value}; allowed: {domain}", code=code, place=f"{where}/{field}"
+                f"{field} of {pin.buffer!r} cannot be {value}; allowed: {domain}", code=code, place=f"{where}/{field}"
             )
+    check_buffer_form(pin, where)
 
 
 def _registers(profile: HardwareProfile) -> WholeNumbers:

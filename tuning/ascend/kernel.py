@@ -55,6 +55,8 @@ class Planned:
     certificate: Certificate
     proven: bool
     warnings: tuple[str, ...]
+    settled: bool = False
+    """Whether more work could change nothing: interval, bytes and length of every scope are proven."""
 
 
 def pinned(function: Any, pins: Pins) -> tuple[Any, Pins]:
@@ -155,7 +157,9 @@ def _lowered(
     certificate = certificate_of(graph, profile, schedule, results, engine, limits.interval, verified=verified)
     opinion = opinion_text(find_oracle(), graph, profile, {b.buffer: b.versions for b in schedule.buffers})
     certificate = replace(certificate, oracle=opinion)
-    return Planned(watched, graph, schedule, certificate, all_proven(certificate), warnings)
+    solved = [result for _, _, result in results if result is not None]
+    settled = all(each.proven and each.bytes_proven and each.length_proven for each in solved)
+    return Planned(watched, graph, schedule, certificate, all_proven(certificate), warnings, settled)
 
 
 def _judge_events(planner: Planner, profile: HardwareProfile, pins: Pins) -> None:

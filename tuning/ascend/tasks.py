@@ -5,7 +5,8 @@ Nothing is compiled or measured: the product is Ascend C source, and every resul
 
 import shutil
 import time
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from warpwright.lowering.frontend.irhash import hash_document
 from warpwright.lowering.frontend.precheck import LIMIT_BYTES, precheck
@@ -13,9 +14,11 @@ from warpwright.solver.domain import (
     BufferSchedule,
     Candidate,
     CandidateKind,
+    Feasible,
     HardwareProfile,
     Pins,
     Proposals,
+    ProvenOptimal,
     RejectedStructure,
     UndecidedStructure,
     candidate_id,
@@ -23,6 +26,11 @@ from warpwright.solver.domain import (
     dump,
     load,
 )
+from warpwright.solver.domain.candidate_order import place_of
+from warpwright.tuning.partial_answer import keep
+
+if TYPE_CHECKING:
+    from warpwright.tuning.ascend.kernel import Planned
 
 __all__ = [
     "MARK",
@@ -53,60 +61,106 @@ def read_ascend(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def propose_buffer(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``propose.buffer``: the proven schedule of every variant.
+    """Task ``propose.buffer``: the proven schedule of every variant, best first.
 
-    Keys: ``kernels`` (list of ``variant``, ``params``, ``ir``), ``profile``, ``pins``, ``engine``, ``work_limit``. Returns
-    ``proposals`` and ``graphs`` (each candidate's own, by its id: pins change the problem).
+    Keys: ``kernels`` (list of ``variant``, ``params``, ``ir``), ``profile``, ``pins``, ``engine``, ``output``?. Returns
+    ``proposals`` and ``graphs`` (each candidate's own, by its id: pins change the problem). Every variant has a quick answer
+    first, then the longer searches improve those that are not settled; what there is is kept for whoever kills the task.
     """
-    from warpwright.tuning.ascend.kernel import plan_kernel
     from warpwright.tuning.ascend.plan import InfeasibleKernel, ScheduleRefused
+    from warpwright.tuning.ascend.stepwise import quick_plan, whole_plan
 
-    profile, pins = _profile(payload), _pins(payload)
-    candidates, rejected, undecided, graphs = [], [], [], {}
-    for kernel in payload["kernels"]:
-        variant = int(kernel["variant"])
-        try:
-            function, ir_hash = _function(kernel)
-            planned = plan_kernel(function, profile, pins, engine=_engine(payload))
-        except InfeasibleKernel as error:
-            rejected.append(RejectedStructure(variant, {}, error.conflicts))
-            continue
-        except ScheduleRefused as error:
-            undecided.append(UndecidedStructure(variant, {}, f"variant {variant}: {error.message}"))
-            continue
-        structure = {name.buffer: f"{name.versions} {name.mode.value}" for name in planned.schedule.buffers}
-        candidate = Candidate(
-            id=candidate_id(ir_hash, CandidateKind.SCHEDULED, planned.schedule),
-            variant=variant,
-            kind=CandidateKind.SCHEDULED,
-            params=kernel["params"],
-            schedule=planned.schedule,
-            certificate=planned.certificate,
-            status="proven_optimal" if planned.proven else "feasible",
-            forecast_cycles=planned.certificate.total_cycles,
-            structure=structure | ({"warnings": "; ".join(planned.warnings)} if planned.warnings else {}),
+    profile, pins, engine = _profile(payload), _pins(payload), _engine(payload)
+    found = _Found(len(payload["kernels"]))
+    unsettled: list[dict[str, Any]] = []
+    for step in (quick_plan, whole_plan):
+        for kernel in payload["kernels"] if step is quick_plan else unsettled:
+            variant = int(kernel["variant"])
+            try:
+                function, ir_hash = _function(kernel)
+                planned = step(function, profile, pins, engine)
+            except InfeasibleKernel as error:
+                found.rejected[variant] = RejectedStructure(variant, {}, error.conflicts)
+                continue
+            except ScheduleRefused as error:
+                if variant not in found.candidates:
+                    found.undecided[variant] = UndecidedStructure(variant, {}, f"variant {variant}: {error.message}")
+                if step is quick_plan:
+                    unsettled.append(kernel)
+                continue
+            if step is quick_plan and not planned.settled:
+                unsettled.append(kernel)
+            found.undecided.pop(variant, None)
+            candidate = _candidate(kernel, ir_hash, planned)
+            found.candidates[variant] = candidate, dump(planned.graph)
+            keep(payload, found.answer())
+    return found.answer()
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is known of each variant so far."""
+
+    variants: int
+    candidates: dict[int, tuple[Candidate, dict[str, Any]]] = field(default_factory=dict)
+    rejected: dict[int, RejectedStructure] = field(default_factory=dict)
+    undecided: dict[int, UndecidedStructure] = field(default_factory=dict)
+
+    def answer(self) -> dict[str, Any]:
+        """The task's result as far as it is known."""
+        proposals = Proposals(
+            tuple(sorted((candidate for candidate, _ in self.candidates.values()), key=place_of)),
+            tuple(self.rejected.values()),
+            tuple(self.undecided.values()),
+            infeasible=bool(self.rejected) and len(self.rejected) == self.variants,
         )
-        candidates.append(candidate)
-        graphs[candidate.id] = dump(planned.graph)
-    infeasible = bool(rejected) and len(rejected) == len(payload["kernels"])
-    proposals = Proposals(tuple(candidates), tuple(rejected), tuple(undecided), infeasible=infeasible)
-    return {"proposals": dump(proposals), "graphs": graphs}
+        graphs = {candidate.id: graph for candidate, graph in self.candidates.values()}
+        return {"proposals": dump(proposals), "graphs": graphs}
+
+
+def _candidate(kernel: dict[str, Any], ir_hash: str, planned: "Planned") -> Candidate:
+    structure = {name.buffer: f"{name.versions} {name.mode.value}" for name in planned.schedule.buffers}
+    return Candidate(
+        id=candidate_id(ir_hash, CandidateKind.SCHEDULED, planned.schedule),
+        variant=int(kernel["variant"]),
+        kind=CandidateKind.SCHEDULED,
+        params=kernel["params"],
+        schedule=planned.schedule,
+        certificate=planned.certificate,
+        status="proven_optimal" if planned.proven else "feasible",
+        forecast_cycles=planned.certificate.total_cycles,
+        structure=structure | ({"warnings": "; ".join(planned.warnings)} if planned.warnings else {}),
+    )
 
 
 def solve_buffer(payload: dict[str, Any]) -> dict[str, Any]:
-    """Task ``solve.buffer``: ``{"ir", "profile", "pins"?, "engine"?}`` -> ``{"verdict"}`` in the common vocabulary."""
-    from warpwright.solver.domain import Feasible, Infeasible, ProvenOptimal, Unknown
-    from warpwright.tuning.ascend.kernel import plan_kernel
+    """Task ``solve.buffer``: ``{"ir", "profile", "pins"?, "engine"?, "output"?}`` -> ``{"verdict"}`` in the common vocabulary.
+
+    A quick answer first, which is kept for whoever kills the task.
+    """
+    from warpwright.solver.domain import Infeasible, Unknown
     from warpwright.tuning.ascend.plan import InfeasibleKernel, ScheduleRefused
+    from warpwright.tuning.ascend.stepwise import quick_plan, whole_plan
 
     function, _ = _function(payload)
-    engine = _engine(payload)
+    profile, pins, engine = _profile(payload), _pins(payload), _engine(payload)
     try:
-        planned = plan_kernel(function, _profile(payload), _pins(payload), engine=engine)
+        try:
+            planned = quick_plan(function, profile, pins, engine)
+        except ScheduleRefused:
+            planned = None
+        if planned is not None and planned.settled:
+            return _verdict(planned)
+        if planned is not None:
+            keep(payload, _verdict(planned))
+        return _verdict(whole_plan(function, profile, pins, engine))
     except InfeasibleKernel as error:
         return {"verdict": dump(Infeasible(error.conflicts, engine))}
     except ScheduleRefused as error:
-        return {"verdict": dump(Unknown(error.message, engine, 0))}
+        return _verdict(planned) if planned is not None else {"verdict": dump(Unknown(error.message, engine, 0))}
+
+
+def _verdict(planned: "Planned") -> dict[str, Any]:
     kind = ProvenOptimal if planned.proven else Feasible
     return {"verdict": dump(kind(planned.schedule, planned.certificate))}
 

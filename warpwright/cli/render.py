@@ -15,7 +15,15 @@ from warpwright.sentences import (
     registers_of,
     structure_words,
 )
-from warpwright.solver.domain import BufferSchedule, Candidate, Outcome, Schedule, WarpSchedule
+from warpwright.solver.domain import (
+    BufferSchedule,
+    BufferVersions,
+    Candidate,
+    ChosenBy,
+    Outcome,
+    Schedule,
+    WarpSchedule,
+)
 from warpwright.tuning.partial_reasons import words_of
 from warpwright.tuning.verdicts import refusal_of
 
@@ -104,7 +112,7 @@ def print_schedule(schedule: Schedule, out: Console) -> None:
             out.print(Text(f"  {schedule.num_warps} warps: {roles}"))
             out.print(Text(f"  pipelines: {pipelines or 'none'}"))
         case BufferSchedule():
-            versions = ", ".join(f"{entry.buffer} x{entry.versions} {entry.mode.value}" for entry in schedule.buffers)
+            versions = ", ".join(_versions(entry) for entry in schedule.buffers)
             out.print(Text(f"  versions: {versions or 'none'}"))
             for loop in schedule.loops:
                 interval = loop.initiation_interval_cycles
@@ -114,6 +122,14 @@ def print_schedule(schedule: Schedule, out: Console) -> None:
                         + (f"II {interval}" if interval else f"makespan {loop.makespan_cycles}")
                     )
                 )
+
+
+def _versions(entry: BufferVersions) -> str:
+    """A buffer's count and mode; what the user fixed is marked."""
+    count = f"x{entry.versions}" + (" (pinned)" if entry.versions_chosen_by is ChosenBy.USER else "")
+    mode = entry.mode.value + (" (pinned)" if entry.mode_chosen_by is ChosenBy.USER else "")
+    ring = f", a ring of {entry.manual_versions} by hand" if entry.manual_versions is not None else ""
+    return f"{entry.buffer} {count} {mode}{ring}"
 
 
 def _sizes(candidate: Candidate) -> str:

@@ -3,14 +3,25 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from warpwright.solver.ascend.kernel_events import event_use
 from warpwright.solver.ascend.verify import verify_buffers
-from warpwright.solver.domain import BufferPin, BufferSchedule, HardwareProfile, KernelGraph, Pins, dump, load
+from warpwright.solver.domain import (
+    BufferPin,
+    BufferSchedule,
+    HardwareProfile,
+    KernelGraph,
+    Pins,
+    Proposals,
+    dump,
+    load,
+)
 from warpwright.tuning.children import Refused, Returned
+from warpwright.tuning.partial_answer import kept
 
 from .conftest import Ask, Ir
 
@@ -126,6 +137,23 @@ def test_nine_versions_of_two_tiles_are_refused_before_tilelang_lacks_event_ids(
     reply = refused(ir, Pins(buffers=(BufferPin("A_l1", 9), BufferPin("B_l1", 9))))
     assert (reply.code, reply.place) == ("ascend-infeasible", "event ids")
     assert "38 mutexes needed, 32 available" in reply.message
+
+
+def test_proposals_are_ordered_by_cycles_and_kept_while_the_search_goes_on(
+    ascend_ir: Ir, ask: Ask, tmp_path: Path
+) -> None:
+    """The first variant has tiles four times as large, and as many of them."""
+    large = {"variant": 0, "params": {"TILE": 16384}, "ir": ascend_ir("vector", TILE=16384)}
+    small = {"variant": 1, "params": {"TILE": 4096}, "ir": ascend_ir("vector")}
+    reply = ask("propose.buffer", "", kernels=[large, small], engine="cpsat", output=str(tmp_path))
+    assert isinstance(reply, Returned), reply
+    found = load(Proposals, reply.value["proposals"])
+    assert [each.variant for each in found.candidates] == [1, 0]
+    first, second = (each.forecast_cycles for each in found.candidates)
+    assert first is not None
+    assert second is not None
+    assert first < second
+    assert kept({path.name: path.read_bytes() for path in tmp_path.iterdir()}) == reply.value
 
 
 def test_rings_by_hand(ascend_ir: Ir, lowered: Lowered, refused: Callable[..., Refused]) -> None:
