@@ -8,10 +8,13 @@ import pytest
 
 from tests.unit.solver.ascend.kernels import gemm_graph
 from tests.unit.solver.ascend.test_calls import gemm_call
+from warpwright.kernel_file import KernelFile, KernelVariant
 from warpwright.solver.ascend.kernel_solve import solve_graph
 from warpwright.solver.domain import Feasible, Pins, ProvenOptimal, Verdict, dump, load
 from warpwright.solver.profiles import load_profile
+from warpwright.solving import solve_kernel
 from warpwright.tuning import solver_tasks
+from warpwright.tuning.children import Crashed, OutOfMemory, Reply, TimedOut
 from warpwright.tuning.partial_answer import kept
 
 
@@ -37,3 +40,18 @@ def test_a_solve_that_is_killed_leaves_its_quick_answer(tmp_path: Path, monkeypa
     verdict = load(Verdict, best["verdict"])
     assert isinstance(verdict, ProvenOptimal | Feasible)
     assert verdict.certificate.verified
+
+
+@pytest.mark.parametrize("end", [TimedOut("wall", 1.0), OutOfMemory(2, 1), Crashed(None, 9)])
+def test_the_command_answers_with_what_a_killed_solve_left(monkeypatch: pytest.MonkeyPatch, end: Reply) -> None:
+    def killed(task: str, payload: dict[str, Any], limits: object) -> Reply:
+        assert task == "solve.buffer"
+        best = solver_tasks.solve_warp({**payload, "graph": graph, "output": payload["output"]})
+        Path(payload["output"], "best.json").write_text(json.dumps(best))
+        return end
+
+    graph = dump(gemm_graph(gemm_call()))
+    monkeypatch.setattr("warpwright.solving.run_task", killed)
+    kernel = KernelFile("k", (KernelVariant("{}", {}),))
+    verdict = solve_kernel(kernel, load_profile("ascend950"))
+    assert isinstance(verdict, ProvenOptimal)
