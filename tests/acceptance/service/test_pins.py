@@ -22,7 +22,9 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("h200", {"depths": [{"buffer": "As", "depth": "two"}]}, "document-invalid", "/pins/depths/0/depth"),
     ("ascend950", {"consumer_warpgroups": 2}, "pin-not-for-ascend", "/pins/consumer_warpgroups"),
     ("ascend950", {"buffers": [{"buffer": "x", "versions": 3_000_000_000}]}, "pin-version-count", "/pins/buffers/0/versions"),
-    ("ascend950", {"buffers": [{"buffer": "x", "mode": "bogus"}]}, "pin-version-mode", "/pins/buffers/0"),
+    ("ascend950", {"buffers": [{"buffer": "x", "mode": "bogus"}]}, "pin-version-mode", "/pins/buffers/0/mode"),
+    ("ascend950", {"buffers": [{"buffer": "x", "versions": 0}]}, "pin-version-count", "/pins/buffers/0/versions"),
+    ("ascend950", {"buffers": [{"buffer": "x", "manual_versions": -1}]}, "pin-manual-count", "/pins/buffers/0/manual_versions"),
     ("ascend950", {"unlimited_memories": ["L1"]}, "pin-unlimited-scope", "/pins/unlimited_memories/0"),
 ]  # fmt: skip
 

@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 
 from warpwright.solver.ascend.pins import buffer_pin, checked_pins, manual_pin, merged_pins, opted_out
+from tests.unit.solver.ascend.kernels import gemm_graph
+from tests.unit.solver.ascend.test_calls import gemm_call
 from warpwright.solver.domain import BufferPin, PinError, Pins
+from warpwright.solver.explain.ascend_kernel import explain_graph
+from warpwright.solver.profiles import load_profile
 
 SHAPES = {"a": (2, 128), "b": (64,), "c": (3, 4)}
 
@@ -93,3 +97,10 @@ def test_the_request_wins_over_the_source_and_leaves_it_alone() -> None:
     assert merged.buffers == (BufferPin("a", 2, "counter"), BufferPin("b", 1))
     assert merged.unlimited_memories == ("shared", "shared.l1")
     assert asked.buffers == (BufferPin("a", 2), BufferPin("b", 1))
+
+
+@pytest.mark.parametrize("why", ["buffers.A.versions=0", "buffers.A.versions=1000000000000", "buffers.A.manual=-2"])
+def test_questions_have_the_domains_of_pins(why: str) -> None:
+    """A trillion versions was answered with a sum of bytes; zero without what is allowed."""
+    with pytest.raises(PinError, match=r"allowed: 1 to 16,384 \(versions\)"):
+        explain_graph(gemm_graph(gemm_call()), load_profile("ascend950"), why)
