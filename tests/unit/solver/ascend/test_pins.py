@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from warpwright.solver.ascend.pins import buffer_pin, checked_pins, manual_pin, merged_pins, opted_out
 from tests.unit.solver.ascend.kernels import gemm_graph
 from tests.unit.solver.ascend.test_calls import gemm_call
+from warpwright.solver.ascend.pins import buffer_pin, checked_pins, manual_pin, merged_pins, opted_out
 from warpwright.solver.domain import BufferPin, PinError, Pins
 from warpwright.solver.explain.ascend_kernel import explain_graph
 from warpwright.solver.profiles import load_profile
