@@ -1,5 +1,7 @@
 """Answers to "why not this?" and "what limits this kernel?", with the numbers and what would change them."""
 
+from dataclasses import replace
+
 from warpwright.solver.domain.explanation import Explanation
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import KernelGraph, TargetFamily
@@ -11,7 +13,8 @@ from warpwright.solver.engines import Budget, EngineStatus
 from warpwright.solver.engines import engine as engine_named
 from warpwright.solver.explain.ascend_kernel import explain_graph
 from warpwright.solver.explain.question import Question, parse
-from warpwright.solver.explain.relaxations import relaxations
+from warpwright.solver.explain.reasons import REQUESTED, reasons, witness
+from warpwright.solver.explain.relaxations import feasible, relaxations
 from warpwright.solver.explain.sentences import memory_sentence, ring_sentence
 from warpwright.solver.profiles.pin_domains import check_pin_domains
 from warpwright.solver.warp.bounds import lower_bounds
@@ -19,7 +22,7 @@ from warpwright.solver.warp.conflicts import conflicts
 from warpwright.solver.warp.families import FAMILIES
 from warpwright.solver.warp.problem import WarpProblem, close_problem
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.solve import build_model, solve, starting_point
+from warpwright.solver.warp.solve import build_rules, solve, starting_point
 
 __all__ = ["explain", "explain_problem"]
 
@@ -62,7 +65,6 @@ def explain_problem(
     if why is None:
         return _whole_kernel(problem, engine, limits)
     question = parse(why, problem)
-    best = solve(problem, engine=engine, budget=limits)
     asked = _solve_asked(problem, question, engine, limits)
     if isinstance(asked, Unknown):
         return Explanation(question.text, None, f"Not decided: {asked.reason}.", verdict=asked)
@@ -72,7 +74,7 @@ def explain_problem(
     return Explanation(
         question.text,
         True,
-        _cost(question, best, asked),
+        _cost(question, solve(problem, engine=engine, budget=limits), asked),
         facts=_facts(reading),
         bounds=asked.certificate.bounds,
         binding=asked.certificate.binding,
@@ -84,11 +86,10 @@ def _solve_asked(problem: WarpProblem, question: Question, engine: str, budget: 
     pinned = problem.with_pins(question.pins)
     if not question.intervals:
         return solve(pinned, engine=engine, budget=budget)
-    enc = build_model(pinned)
-    with enc.model.family("requested interval"):
+    enc = build_rules(pinned)
+    with enc.model.family(REQUESTED):
         for scope, cycles in question.intervals:
             enc.model.at_most(enc.interval[scope], cycles, note=f"interval of {scope} at most {cycles:,} cycles")
-    enc.model.objectives = []
     result = engine_named(engine).solve(enc.model, budget, starting_point(enc))
     if result.status is EngineStatus.INFEASIBLE:
         return Infeasible(conflicts(pinned, enc, result.core), engine)
@@ -100,25 +101,31 @@ def _solve_asked(problem: WarpProblem, question: Question, engine: str, budget: 
 def _impossible(
     problem: WarpProblem, question: Question, verdict: Infeasible, engine: str, budget: Budget
 ) -> Explanation:
+    if feasible(problem, (), engine, budget) is False:
+        found = _whole_kernel(problem, engine, budget)
+        return replace(found, question=question.text, answer=f"{question.text} is impossible. {found.answer}")
     pinned = problem.with_pins(question.pins)
-    families = {conflict.family for conflict in verdict.conflicts}
+    told = reasons(pinned, question.intervals, verdict.conflicts, engine, budget)
+    families = {conflict.family for conflict in told}
     sentences = []
     if question.intervals and "pipeline_depth" in families:
         sentences.append(ring_sentence(pinned, question))
     elif "shared_memory" in families:
-        sentences.append(memory_sentence(pinned, question))
+        least = witness(pinned, question.intervals, "shared_memory", engine, budget)
+        if least is not None:
+            sentences.append(memory_sentence(pinned, question, Reading(pinned, least[0])))
     for scope, cycles in question.intervals:
         bound = lower_bounds(pinned)[scope][0]
         if bound.cycles > cycles:
             sentences = [f"one iteration of {scope} takes {bound.cycles:,} cycles by {bound.reason}"]
     if not sentences:
-        named = [c.message for c in verdict.conflicts if c.family != "pins"] or [c.message for c in verdict.conflicts]
-        sentences.append("; ".join(named))
+        named = [c.message for c in told if c.family != "pins"] or [c.message for c in told]
+        sentences.append("; ".join(dict.fromkeys(named)))
     ways = relaxations(problem, question, engine, budget)
     if ways:
         sentences.append("Possible " + ", or ".join(way.change for way in ways))
     answer = f"{question.text} is impossible: " + ". ".join(sentences) + "."
-    return Explanation(question.text, False, answer, verdict.conflicts, ways, verdict=verdict)
+    return Explanation(question.text, False, answer, told, ways, verdict=verdict)
 
 
 def _cost(question: Question, best: Verdict, asked: Feasible | ProvenOptimal) -> str:
@@ -148,11 +155,12 @@ def _whole_kernel(problem: WarpProblem, engine: str, budget: Budget) -> Explanat
         return Explanation("", None, f"Not decided: {verdict.reason}.", verdict=verdict)
     if isinstance(verdict, Infeasible):
         ways = relaxations(problem, Question(""), engine, budget)
-        named = "; ".join(conflict.message for conflict in verdict.conflicts)
+        told = reasons(problem, (), verdict.conflicts, engine, budget)
+        named = "; ".join(conflict.message for conflict in told)
         answer = f"No legal schedule: {named}."
         if ways:
             answer += " Possible " + ", or ".join(way.change for way in ways) + "."
-        return Explanation("", False, answer, verdict.conflicts, ways, verdict=verdict)
+        return Explanation("", False, answer, told, ways, verdict=verdict)
     certificate = verdict.certificate
     bound = certificate.lower_bound
     answer = (

@@ -14,10 +14,13 @@ from warpwright.solver.domain.kernel import Buffer
 from warpwright.solver.domain.pins import DepthPin, Pins, PlacementPin, RolePin, StagePin
 from warpwright.solver.engines import Budget, EngineStatus
 from warpwright.solver.engines import engine as engine_named
+from warpwright.solver.engines.model import linear
 from warpwright.solver.explain.question import Question
+from warpwright.solver.warp.decode import decode
 from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem
-from warpwright.solver.warp.solve import build_model, starting_point
+from warpwright.solver.warp.solve import build_rules, starting_point
+from warpwright.solver.warp.verify import violations
 
 __all__ = ["feasible", "relaxations"]
 
@@ -26,20 +29,21 @@ MOST = 6
 
 
 def feasible(problem: WarpProblem, intervals: tuple[tuple[str, int], ...], engine: str, budget: Budget) -> bool | None:
-    """Whether any schedule exists; None if the budget ended first."""
-    enc = build_model(problem)
+    """Whether a schedule exists that the verifier accepts; None if the budget ended first."""
+    enc = build_rules(problem)
     with enc.model.family("asked"):
         for scope, cycles in intervals:
             enc.model.at_most(enc.interval[scope], cycles, note=f"interval of {scope} at most {cycles}")
-    enc.model.objectives = []
-    status = engine_named(engine).solve(enc.model, budget, starting_point(enc)).status
-    return None if status is EngineStatus.UNKNOWN else status is not EngineStatus.INFEASIBLE
+    result = engine_named(engine).solve(enc.model, budget, starting_point(enc))
+    if result.values is not None:
+        return not violations(problem, decode(enc, result.values))
+    return None if result.status is EngineStatus.UNKNOWN else False
 
 
 def relaxations(problem: WarpProblem, question: Question, engine: str, budget: Budget) -> tuple[Relaxation, ...]:
     """Changes that were found to help, smallest first; at most one of each kind."""
     found: list[Relaxation] = []
-    for kind in _candidates(problem, question):
+    for kind in _candidates(problem, question, engine, budget):
         for relaxation, changed, intervals in kind:
             if feasible(changed, intervals, engine, budget):
                 found.append(relaxation)
@@ -56,13 +60,13 @@ def relaxations(problem: WarpProblem, question: Question, engine: str, budget: B
 Attempt = tuple[Relaxation, WarpProblem, tuple[tuple[str, int], ...]]
 
 
-def _candidates(problem: WarpProblem, question: Question) -> Iterator[Iterator[Attempt]]:
+def _candidates(problem: WarpProblem, question: Question, engine: str, budget: Budget) -> Iterator[Iterator[Attempt]]:
     """Kinds of changes; within a kind the smallest first."""
     yield _smaller_depths(problem, question)
-    yield _longer_intervals(problem, question)
+    yield _longer_intervals(problem, question, engine, budget)
     for pin in question.pins.roles:
         if pin.registers_per_thread is not None:
-            yield _other_registers(problem, question, pin)
+            yield _other_registers(problem, question, pin, engine, budget)
     yield _smaller_stages(problem, question)
     yield _other_roles(problem, question)
     yield _other_groupings(problem, question)
@@ -86,27 +90,44 @@ def _smaller_depths(problem: WarpProblem, question: Question) -> Iterator[Attemp
         yield Relaxation(text, why), _asked(problem, pins), question.intervals
 
 
-def _longer_intervals(problem: WarpProblem, question: Question) -> Iterator[Attempt]:
+def _longer_intervals(problem: WarpProblem, question: Question, engine: str, budget: Budget) -> Iterator[Attempt]:
+    """The least interval of one loop, with what was asked of the others kept."""
     for scope, cycles in question.intervals:
-        enc = build_model(_asked(problem, question.pins))
-        enc.model.minimize(enc.interval[scope])
-        result = engine_named().solve(enc.model, Budget())
+        others = tuple(other for other in question.intervals if other != (scope, cycles))
+        enc = build_rules(_asked(problem, question.pins))
+        for other, most in others:
+            enc.model.at_most(enc.interval[other], most)
+        enc.model.minimize(linear((1, enc.interval[scope])))
+        result = engine_named(engine).solve(enc.model, budget)
         if result.values is not None and result.objectives[0] > cycles:
             reached = result.objectives[0]
             relaxation = Relaxation(f"with an interval of {reached:,} cycles", f"loops.{scope}.interval={reached}")
-            yield relaxation, _asked(problem, question.pins), ((scope, reached),)
+            yield relaxation, _asked(problem, question.pins), (*others, (scope, reached))
 
 
-def _other_registers(problem: WarpProblem, question: Question, pin: RolePin) -> Iterator[Attempt]:
-    asked, step = pin.registers_per_thread or 0, problem.device.setmaxnreg_step
+def _other_registers(
+    problem: WarpProblem, question: Question, pin: RolePin, engine: str, budget: Budget
+) -> Iterator[Attempt]:
+    """The nearest budget for one role, with everything else that was asked kept."""
+    asked = pin.registers_per_thread or 0
     others = tuple(other for other in question.pins.roles if other != pin)
-    values = range(problem.device.setmaxnreg_minimum, problem.device.setmaxnreg_maximum + 1, step)
-    for value in sorted(values, key=lambda value: abs(value - asked)):
-        if value == asked:
-            continue
-        changed = replace(question.pins, roles=(*others, replace(pin, registers_per_thread=value)))
-        relaxation = Relaxation(f"with {value} registers for {pin.role}", f"roles.{pin.role}.registers={value}")
-        yield relaxation, _asked(problem, changed), question.intervals
+    free = _asked(problem, replace(question.pins, roles=(*others, replace(pin, registers_per_thread=None))))
+    enc = build_rules(free)
+    if pin.role not in enc.registers:
+        return
+    budget_of, most = enc.registers[pin.role], max(asked, enc.registers[pin.role].hi)
+    away = enc.model.integer("distance from the requested registers", 0, most)
+    enc.model.at_least(away + budget_of, asked)
+    enc.model.at_least(away - budget_of, -asked)
+    enc.model.at_least(budget_of, problem.device.setmaxnreg_minimum)
+    enc.model.minimize(linear((1, away)))
+    result = engine_named(engine).solve(enc.model, budget, starting_point(enc))
+    if result.values is None:
+        return
+    value = result.values[budget_of.index]
+    changed = replace(question.pins, roles=(*others, replace(pin, registers_per_thread=value)))
+    relaxation = Relaxation(f"with {value} registers for {pin.role}", f"roles.{pin.role}.registers={value}")
+    yield relaxation, _asked(problem, changed), question.intervals
 
 
 def _smaller_stages(problem: WarpProblem, question: Question) -> Iterator[Attempt]:

@@ -9,6 +9,7 @@ from warpwright.solver.explain.question import Question
 from warpwright.solver.warp.families.pipeline_depth import life_cycles
 from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem
+from warpwright.solver.warp.schedule_reader import Reading
 
 __all__ = ["memory_sentence", "ring_sentence"]
 
@@ -18,14 +19,19 @@ def kib(amount: int) -> str:
     return f"{amount / 1024:.1f}".removesuffix(".0") + " KiB"
 
 
-def memory_sentence(problem: WarpProblem, question: Question) -> str:
-    """The size of the versions, of everything else, and how many versions the block's memory holds."""
+def memory_sentence(problem: WarpProblem, question: Question, least: Reading) -> str:
+    """The size of the versions, of everything else, and how many versions the block's memory holds.
+
+    ``least`` is the schedule with the fewest bytes that keeps the question and every rule but this one.
+    """
     graph, limit = problem.graph, problem.device.shared_bytes_per_block
     sizes = {buffer.name: buffer.bytes for buffer in shared_buffers(graph)}
-    depths = {pin.buffer: pin.depth for pin in problem.pins.depths if pin.buffer in sizes}
-    static = static_bytes(depths.get(channel.buffer, 1) for channel in structure_of(problem).channels)
-    asked = [buffer for buffer in dict.fromkeys(pin.buffer for pin in question.pins.depths) if buffer in sizes]
-    areas = {name: area_bytes(graph, size, depths.get(name, 1)) for name, size in sizes.items()}
+    depths = {name: least.versions(name) for name in sizes}
+    static = static_bytes(pipeline.depth for pipeline in least.schedule.pipelines)
+    pinned = {pin.buffer for pin in question.pins.depths if pin.buffer in sizes}
+    deepest = max((depths[name] for name in pinned), default=1)
+    asked = [name for name in sizes if name in pinned or (pinned and depths[name] == deepest > 1)]
+    areas = {name: area_bytes(graph, size, depths[name]) for name, size in sizes.items()}
     total = sum(areas.values()) + static
     rest = [f"{name} {kib(area)}" for name, area in areas.items() if name not in asked]
     rest.append(f"barriers {kib(static)}")

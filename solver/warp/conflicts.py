@@ -6,7 +6,7 @@ from warpwright.solver.warp.families import FAMILIES
 from warpwright.solver.warp.families.pinning import PREFIX
 from warpwright.solver.warp.problem import WarpProblem
 
-__all__ = ["conflicts"]
+__all__ = ["conflicts", "rule_words"]
 
 
 def conflicts(problem: WarpProblem, enc: WarpEncoding, core: tuple[str, ...]) -> tuple[Conflict, ...]:
@@ -15,15 +15,34 @@ def conflicts(problem: WarpProblem, enc: WarpEncoding, core: tuple[str, ...]) ->
     found: list[Conflict] = []
     for name in core or tuple(known):
         if name.startswith(PREFIX):
-            found.append(Conflict("pins", f"pinned: {name.removeprefix(PREFIX)}", "drop this pin", name))
+            never = "".join(f", but {note}" for note in _never(enc, name))
+            found.append(Conflict("pins", f"pinned: {name.removeprefix(PREFIX)}{never}", "drop this pin", name))
             continue
-        if name == "hand_offs" and enc.structure.conflicts:
-            found += enc.structure.conflicts
+        if placed := [each for each in enc.structure.conflicts if each.family == name or name == "hand_offs"]:
+            found += placed
             continue
         facts = known[name].explain(problem, None) if name in known else ()
-        notes = [c.note for c in enc.model.constraints if c.family == name and c.note]
-        message = "; ".join(str(fact) for fact in facts) or (notes[0] if notes else name)
         over = [fact for fact in facts if fact.slack is not None and fact.slack < 0]
         change = f"{-(over[0].slack or 0):,} {over[0].unit} less" if over else ""
-        found.append(Conflict(name, message, change))
+        # What fits is no reason: without a number that does not, the rule itself is told.
+        found.append(Conflict(name, "; ".join(map(str, over)) or _words(enc, name), change))
     return tuple(found)
+
+
+def rule_words(name: str) -> str:
+    """A family's rule in words: the first sentence of its module."""
+    family = next((each for each in FAMILIES if name == each.NAME), None)
+    text = " ".join((family.__doc__ or "").replace("``", "").split()) if family is not None else ""
+    return text.partition(". ")[0].removesuffix(".") or name
+
+
+def _never(enc: WarpEncoding, name: str) -> list[str]:
+    """What a pin says of this kernel that is so under no schedule."""
+    fixed = [c for c in enc.model.constraints if c.family == name and c.expr is not None and not c.expr.terms]
+    return [c.note for c in fixed if c.note and c.expr is not None and c.lo is not None and c.expr.constant < c.lo]
+
+
+def _words(enc: WarpEncoding, name: str) -> str:
+    """The only thing that a family says of this problem, if it is one; otherwise its rule."""
+    notes = list(dict.fromkeys(c.note for c in enc.model.constraints if c.family == name and c.note))
+    return notes[0] if len(notes) == 1 else rule_words(name)

@@ -10,7 +10,7 @@ from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.families.shared_memory import on_chip
 from warpwright.solver.warp.problem import CONSUMER
 
-__all__ = ["objectives"]
+__all__ = ["objectives", "register_split"]
 
 SYNCHRONISATIONS_A_PIPELINE = 4
 
@@ -28,12 +28,12 @@ def objectives(enc: WarpEncoding) -> list[Expr]:
         levels.append(linear(*((1, length) for length in enc.length.values())))
     if enc.leads:
         levels.append(linear(*((SYNCHRONISATIONS_A_PIPELINE, lead.var) for lead in enc.leads)))
-    levels.append(_registers(enc))
+    levels.append(register_split(enc))
     levels.append(_taste(enc))
     return levels
 
 
-def _registers(enc: WarpEncoding) -> Expr:
+def register_split(enc: WarpEncoding) -> Expr:
     """Budgets where possible; small ones for other roles, and the consumer's near the useful maximum."""
     model, most = enc.model, max(v.hi for v in enc.registers.values())
     total = linear((1_000_000, enc.no_reallocation.var))

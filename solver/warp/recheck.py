@@ -14,7 +14,7 @@ from warpwright.solver.warp.decode import decode
 from warpwright.solver.warp.layout.role_placement import leaves_the_store_open
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
-from warpwright.solver.warp.solve import build_model
+from warpwright.solver.warp.solve import build_rules
 from warpwright.solver.warp.timing import loop_times, loops_by_weight
 from warpwright.solver.warp.verify import violations
 
@@ -47,11 +47,10 @@ def problems_of_the_bound(problem: WarpProblem, schedule: WarpSchedule) -> tuple
 
 def _below(problem: WarpProblem, bound: int, engine: str, budget: Budget) -> ProofCheck | None:
     """The finding about one problem; None if it has nothing below the bound."""
-    enc = build_model(problem, bounded=False)
+    enc = build_rules(problem, bounded=False)
     loop = loops_by_weight(problem)[0]
     with enc.model.family("below the bound"):
         enc.model.at_most(enc.interval[loop], bound - 1)
-    enc.model.objectives = []
     result = engine_named(engine).solve(enc.model, budget)
     if result.status is EngineStatus.INFEASIBLE:
         return None

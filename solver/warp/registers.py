@@ -9,7 +9,7 @@ from warpwright.solver.warp.layout.structure import PlacedKernel, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
-__all__ = ["entry_of", "least_budgets", "program_of", "role_need", "role_registers"]
+__all__ = ["asked_warps", "entry_of", "least_budgets", "program_of", "role_need", "role_registers"]
 
 
 def entry_of(reading: Reading) -> int:
@@ -44,13 +44,24 @@ def program_of(problem: WarpProblem, structure: PlacedKernel, role: str) -> list
     return [structure.ops[op.id] for op in problem.source.below(ROOT) if role in structure.placement[op.id]]
 
 
+def asked_warps(problem: WarpProblem, structure: PlacedKernel, role: str) -> int:
+    """Warps of a role by the pins; without one, the kernel's own width, or what a role's work needs."""
+    pinned = [(pin.warps_lo, pin.warps_hi) for pin in problem.pins.roles if pin.role == role]
+    ranges = [high - low for low, high in pinned if low is not None and high is not None and high > low]
+    if ranges:
+        return ranges[0]
+    if role != CONSUMER:
+        return default_warps(problem, structure, role)
+    return WARPGROUP * (problem.pins.consumer_warpgroups or max(1, problem.graph.threads // WARPGROUP_THREADS))
+
+
 def least_budgets(problem: WarpProblem) -> tuple[tuple[str, int, int], ...]:
     """Role, warpgroups and the smallest budget that each role can have at the kernel's own width, with the pins."""
     structure, device = structure_of(problem), problem.device
-    groups = problem.pins.consumer_warpgroups or max(1, problem.graph.threads // WARPGROUP_THREADS)
+    groups = asked_warps(problem, structure, CONSUMER) // WARPGROUP
     found = []
     for role in structure.roles:
-        warps = WARPGROUP * groups if role == CONSUMER else default_warps(problem, structure, role)
+        warps = asked_warps(problem, structure, role)
         program = program_of(problem, structure, role)
         least = max(need(device, problem.source, program, warps, frozenset()).registers, device.setmaxnreg_minimum)
         step = max(device.setmaxnreg_step, 1)

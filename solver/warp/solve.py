@@ -33,15 +33,22 @@ from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.timing import loop_times
 from warpwright.solver.warp.verify import violations
 
-__all__ = ["build_model", "solve", "starting_point"]
+__all__ = ["build_model", "build_rules", "solve", "starting_point"]
 
 log = logging.getLogger("warpwright.solver.warp.solve")
 
 Progress = Callable[[Feasible], None]
 
 
-def build_model(problem: WarpProblem, *, bounded: bool = True) -> WarpEncoding:
-    """The complete model of a problem: variables, every family under its label, objectives.
+def build_model(problem: WarpProblem) -> WarpEncoding:
+    """The complete model of a problem: variables, every family under its label, objectives."""
+    enc = build_rules(problem)
+    enc.model.minimize(*objectives(enc))
+    return enc
+
+
+def build_rules(problem: WarpProblem, *, bounded: bool = True) -> WarpEncoding:
+    """The model of a problem without objectives: any legal schedule is an answer.
 
     ``bounded`` False leaves out what arithmetic knows about the intervals: a search over such a model proves it again.
     """
@@ -51,7 +58,6 @@ def build_model(problem: WarpProblem, *, bounded: bool = True) -> WarpEncoding:
         if family.NAME not in problem.relaxed:
             with enc.model.family(family.NAME):
                 family.build(enc)
-    enc.model.minimize(*objectives(enc))
     return enc
 
 

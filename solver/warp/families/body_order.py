@@ -121,7 +121,9 @@ def _build_stages(enc: WarpEncoding, scope: Scope, role: str, items: tuple[str, 
         if item not in touched:
             enc.model.any_of([enc.stage_is[scope.id, role, item][0]], note=f"{item} touches no pipeline: stage 0")
     if lowest:
-        enc.model.any_of(lowest, note="offsets count from the smallest stage")
+        enc.model.any_of(
+            lowest, note=f"stage offsets count from the smallest in {role}'s body of {scope.id}, which is 0"
+        )
     if not _takes_offsets(scope):
         for item in items:
             enc.model.any_of([enc.stage_is[scope.id, role, item][0]], note=_no_offsets(scope))

@@ -13,7 +13,7 @@ from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.warp.encoding import WarpEncoding, default_warps
 from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
-from warpwright.solver.warp.registers import entry_of, program_of, role_need
+from warpwright.solver.warp.registers import asked_warps, entry_of, program_of, role_need
 from warpwright.solver.warp.schedule_reader import Reading
 
 NAME = "register_need"
@@ -90,8 +90,7 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     structure = structure_of(problem)
     for name in structure.roles:
         program = program_of(problem, structure, name)
-        groups = max(1, problem.graph.threads // WARPGROUP_THREADS)
-        warps = WARPGROUP * groups if name == CONSUMER else default_warps(problem, structure, name)
+        warps = asked_warps(problem, structure, name)
         peak = need(problem.device, problem.source, program, warps, frozenset())
         limit = problem.device.setmaxnreg_maximum or problem.device.thread_registers
         note = f"with {warps} warps; fullest at {peak.op}" if peak.op else f"with {warps} warps"

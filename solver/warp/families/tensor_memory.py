@@ -7,7 +7,7 @@ Source: rule book 1.11; TileLang 0.1.15 wheel, ``src/cuda/transform/lower_shared
 ``src/cuda/op/copy.cc:629-640``; PTX ISA, "Tensor Memory Access Restrictions".
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from warpwright.solver.device.limits import WARPGROUP
 from warpwright.solver.device.tcgen05 import atom, why_none
@@ -92,10 +92,16 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
 
 
 def _needs(problem: WarpProblem, reading: Reading | None) -> tuple[tuple[str, int], ...]:
+    """Columns of each buffer with its versions: those of the schedule, or the pinned ones."""
+    pinned = {pin.buffer: pin.depth for pin in problem.pins.depths}
     return tuple(
-        (b.name, columns(problem.graph, problem.device, b) * (1 if reading is None else reading.versions(b.name)))
+        (b.name, columns(problem.graph, problem.device, b) * _versions(reading, pinned, b.name))
         for b in tensor_buffers(problem.graph)
     )
+
+
+def _versions(reading: Reading | None, pinned: Mapping[str, int], buffer: str) -> int:
+    return pinned.get(buffer, 1) if reading is None else reading.versions(buffer)
 
 
 def _without_instruction(problem: WarpProblem) -> Iterator[Op]:

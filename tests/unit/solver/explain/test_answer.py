@@ -1,11 +1,13 @@
 """Explanations as a user reads them: the question, the numbers, and changes that were found to help."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from tests import kernels
 from warpwright.solver.domain.errors import PinError
+from warpwright.solver.domain.kernel import Memory
 from warpwright.solver.domain.pins import DepthPin, Pins, RolePin
 from warpwright.solver.domain.verdict import ProvenOptimal
 from warpwright.solver.engines import Budget
@@ -23,7 +25,8 @@ def test_a_depth_that_memory_does_not_hold() -> None:
     assert found.possible is False
     assert "4 x 48 KiB = 192 KiB" in found.answer
     assert "a block has 227 KiB, which hold depth 3 (30 KiB too much)" in found.answer
-    assert {conflict.family for conflict in found.conflicts} == {"shared_memory", "pins"}
+    # Without one of the two pins the other buffer is still in the same pipeline, so neither alone is a reason.
+    assert [(each.family, each.relaxation) for each in found.conflicts] == [("shared_memory", "30,720 bytes less")]
     changes = [way.change for way in found.relaxations]
     assert changes[0] == "with As at depth 3 and Bs at depth 3"
     assert any(change.startswith("with half the tile") for change in changes)
@@ -54,7 +57,8 @@ def test_an_interval_below_the_bound_names_the_unit() -> None:
 def test_a_budget_beyond_the_pool() -> None:
     found = explain(kernels.gemm(), H200, "roles.consumer.registers=256")
     assert found.possible is False
-    assert "68,608 of 64,512 registers" in found.answer
+    assert "budgets 256/256/24 need 68,608 registers, the launch gave 64,512" in found.answer
+    assert "of 256 registers" not in found.answer, "what fits is no reason"
     assert found.relaxations[0].why == "roles.consumer.registers=240"
 
 
@@ -98,6 +102,17 @@ def test_a_kernel_without_a_schedule_gets_a_way_out() -> None:
     registers = explain(kernels.too_many_accumulators(), H200)
     assert "538 of 256 registers per thread" in registers.answer
     assert registers.relaxations[0].change == "with a quarter of the block tile"
+
+
+def test_tensor_memory_is_counted_with_every_buffer_of_it() -> None:
+    graph = kernels.blackwell_gemm()
+    accumulator = next(buffer for buffer in graph.buffers if buffer.memory is Memory.TENSOR)
+    spare = replace(accumulator, name="spare", shape=(128, 512), bytes=128 * 512 * 4)
+    found = explain(replace(graph, buffers=(*graph.buffers, spare)), load_profile("b200"))
+    assert found.possible is False
+    assert "640 columns of tensor memory; there are 512" in found.answer
+    (reason,) = found.conflicts
+    assert (reason.family, reason.relaxation) == ("tensor_memory", "128 columns less")
 
 
 def test_an_undecided_question_is_not_called_impossible() -> None:
