@@ -14,6 +14,7 @@ from warpwright.solver.domain.pins import BufferPin, Pins
 from warpwright.solver.domain.profile import HardwareProfile
 from warpwright.solver.domain.schedule import BufferSchedule
 from warpwright.solver.domain.verdict import Conflict, Feasible, Infeasible, ProvenOptimal, Unknown, Verdict
+from warpwright.solver.explain.ascend_ways import ways_out
 from warpwright.solver.profiles.pin_domains import check_pin_domains
 
 __all__ = ["explain_graph"]
@@ -34,16 +35,19 @@ def explain_graph(
     base = pins or Pins()
     best = solve_graph(graph, profile, base, engine=engine)
     if why is None:
-        return _answer("", best, graph, profile, "What limits this kernel")
+        found = _answer("", best, graph, profile, "What limits this kernel")
+        return _with_ways(found, graph, profile, base, Pins(), engine)
     asked, interval = _read(why, graph)
     check_pin_domains(asked, profile, "--why")
     verdict = solve_graph(graph, profile, merged_pins(base, asked), engine=engine)
     if interval is not None and isinstance(verdict, ProvenOptimal | Feasible):
         return _interval(why, interval, verdict, graph, profile)
+    if (kept := _not_kept(asked, verdict)) is not None:
+        return replace(kept, question=why)
     cost = ""
     if isinstance(best, ProvenOptimal | Feasible) and isinstance(verdict, ProvenOptimal | Feasible):
         cost = f"; best is {_said(best)}"
-    explanation = _answer(why, verdict, graph, profile, "Possible")
+    explanation = _with_ways(_answer(why, verdict, graph, profile, "Possible"), graph, profile, base, asked, engine)
     return replace(explanation, answer=explanation.answer.rstrip(".") + cost + ".")
 
 
@@ -80,9 +84,8 @@ def _answer(why: str, verdict: Verdict, graph: KernelGraph, profile: HardwarePro
     if isinstance(verdict, Unknown):
         return Explanation(why, None, f"Not decided: {verdict.reason}.", verdict=verdict)
     if isinstance(verdict, Infeasible):
-        first = verdict.conflicts[0]
-        changes = tuple(Relaxation(f"if you {c.relaxation}") for c in verdict.conflicts if c.relaxation)
-        return Explanation(why, False, f"Impossible: {first.message}.", verdict.conflicts, changes, verdict=verdict)
+        named = "; ".join(dict.fromkeys(each.message for each in verdict.conflicts))
+        return Explanation(why, False, f"Impossible: {named}.", verdict.conflicts, verdict=verdict)
     schedule, certificate = verdict.schedule, verdict.certificate
     assert isinstance(schedule, BufferSchedule)
     counts = {entry.buffer: entry.versions for entry in schedule.buffers}
@@ -95,6 +98,38 @@ def _answer(why: str, verdict: Verdict, graph: KernelGraph, profile: HardwarePro
         binding=certificate.binding,
         verdict=verdict,
     )
+
+
+def _not_kept(asked: Pins, verdict: Verdict) -> Explanation | None:
+    """The answer for counts that the compiler does not follow: of buffers that no loop may keep versions of."""
+    if not isinstance(verdict, ProvenOptimal | Feasible) or not isinstance(verdict.schedule, BufferSchedule):
+        return None
+    has = {entry.buffer: entry.versions for entry in verdict.schedule.buffers}
+    conflicts, ways = [], []
+    for pin in asked.buffers:
+        versions = has.get(pin.buffer, 1)
+        if pin.versions is not None and pin.versions != versions:
+            message = (
+                f"{pin.buffer} keeps {versions} version{'' if versions == 1 else 's'}: no loop may keep more of it"
+            )
+            conflicts.append(Conflict("buffer_versions", message, place=pin.buffer))
+            ways.append((pin.buffer, versions))
+    if not conflicts:
+        return None
+    text = " and ".join(f"{count} version{'' if count == 1 else 's'} of {name}" for name, count in ways)
+    choice = ", ".join(f"buffers.{name}.versions={count}" for name, count in ways)
+    answer = f"Impossible: {'; '.join(each.message for each in conflicts)}."
+    # The verdict is the kernel's with these counts: it was solved.
+    return Explanation("", False, answer, tuple(conflicts), (Relaxation(f"with {text}", choice),), verdict=verdict)
+
+
+def _with_ways(
+    found: Explanation, graph: KernelGraph, profile: HardwareProfile, base: Pins, asked: Pins, engine: str
+) -> Explanation:
+    """An impossible choice with the changes that were found to help."""
+    if found.possible is not False:
+        return found
+    return replace(found, relaxations=ways_out(graph, profile, base, asked, found.conflicts, engine))
 
 
 def _interval(

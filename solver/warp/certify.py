@@ -18,11 +18,11 @@ from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.timing import loop_times
 from warpwright.solver.warp.verify import bounds_of
 
-__all__ = ["SearchAccount", "account_of", "certificate_of", "certificate_with", "searched"]
+__all__ = ["EngineAccount", "account_of", "certificate_of", "certificate_with", "searched"]
 
 
 @dataclass(frozen=True, slots=True)
-class SearchAccount:
+class EngineAccount:
     """What a search says about itself; ``proven`` that nothing in its reach is shorter than the schedule."""
 
     engine: str
@@ -38,11 +38,11 @@ def certificate_of(
 ) -> Certificate:
     """The certificate of a schedule that a search found: its numbers, its bound, and what was spent on it."""
     proven = result.status is EngineStatus.OPTIMAL
-    account = SearchAccount(name, version, budget.seed, result.work, budget.work_limit, proven)
+    account = EngineAccount(name, version, budget.seed, result.work, budget.work_limit, proven)
     return certificate_with(problem, schedule, account)
 
 
-def certificate_with(problem: WarpProblem, schedule: WarpSchedule, account: SearchAccount) -> Certificate:
+def certificate_with(problem: WarpProblem, schedule: WarpSchedule, account: EngineAccount) -> Certificate:
     """The only certificate that is true of a legal schedule if the search's account of itself is."""
     reading = Reading(problem, schedule)
     times = loop_times(reading)
@@ -77,11 +77,11 @@ def certificate_with(problem: WarpProblem, schedule: WarpSchedule, account: Sear
     return replace(made, sentence=proof_sentence(made))
 
 
-def account_of(certificate: Certificate) -> SearchAccount:
+def account_of(certificate: Certificate) -> EngineAccount:
     """What a certificate says that its search did."""
     proven = certificate.lower_bound.reason == searched(certificate.engine)
     version, seed = certificate.engine_version, certificate.seed
-    return SearchAccount(certificate.engine, version, seed, certificate.work, certificate.work_limit, proven)
+    return EngineAccount(certificate.engine, version, seed, certificate.work, certificate.work_limit, proven)
 
 
 def searched(engine: str) -> str:

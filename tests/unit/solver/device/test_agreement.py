@@ -9,7 +9,7 @@ from warpwright.solver.device.limits import read_limits
 from warpwright.solver.device.shared_memory import BARRIERS, alignment_of, holders, shared_buffers
 from warpwright.solver.forecast import simulate
 from warpwright.solver.profiles import load_profile
-from warpwright.solver.warp.certify import SearchAccount, certificate_with
+from warpwright.solver.warp.certify import EngineAccount, certificate_with
 from warpwright.solver.warp.families import family
 from warpwright.solver.warp.problem import CONSUMER, close_problem
 from warpwright.solver.warp.registers import role_need
@@ -18,7 +18,7 @@ from warpwright.solver.warp.schedule_reader import Reading
 STEP = 8
 """Budgets are multiples of it."""
 LEAST_SCHEDULES = 180
-NO_SEARCH = SearchAccount("cpsat", "none", 0, 0, 0, proven=False)
+NO_SEARCH = EngineAccount("cpsat", "none", 0, 0, 0, proven=False)
 MISSES = {
     "example_attention_0-own": -32,
     "example_attention_2-own": -16,
