@@ -33,7 +33,7 @@ from warpwright.solver.domain import (
 __all__ = [
     "SEARCH",
     "ScopeBound",
-    "SearchAccount",
+    "SearchClaims",
     "account_of",
     "all_proven",
     "certificate_of",
@@ -49,7 +49,7 @@ SEARCH = "search:"
 
 
 @dataclass(frozen=True, slots=True)
-class SearchAccount:
+class SearchClaims:
     """What a search says about itself. ``searched`` are the bounds that it proved, by scope."""
 
     engine: str
@@ -105,12 +105,12 @@ def certificate_of(
     }
     version = f"warpwright-exact/1 numpy {numpy.__version__}" if engine == "exact" else engine
     work = sum(result.work for _, _, result in results if result is not None)
-    account = SearchAccount(engine, version, work, work_limit, searched=searched)
+    account = SearchClaims(engine, version, work, work_limit, searched=searched)
     return replace(certificate_with(graph, profile, schedule, account), verified=verified)
 
 
 def certificate_with(
-    graph: KernelGraph, profile: HardwareProfile, schedule: BufferSchedule, account: SearchAccount
+    graph: KernelGraph, profile: HardwareProfile, schedule: BufferSchedule, account: SearchClaims
 ) -> Certificate:
     """The only certificate that is true of a legal schedule if the search's account of itself is.
 
@@ -158,14 +158,14 @@ def all_proven(certificate: Certificate) -> bool:
     return bool(certificate.bounds) and all(bound.reason.endswith(": proven") for bound in certificate.bounds)
 
 
-def account_of(certificate: Certificate, calls: Sequence[SchedulerCall]) -> SearchAccount:
+def account_of(certificate: Certificate, calls: Sequence[SchedulerCall]) -> SearchClaims:
     """What a certificate says about the search; claims of its bounds are those with a search's reason."""
     searched: dict[str, Bound] = {}
     for call, bound, reason in zip(calls, certificate.bounds, certificate.binding, strict=False):
         words = reason.removeprefix(f"{spelled(call)}: ")
         if words.startswith(SEARCH):
             searched[call.scope] = Bound(bound.cycles, words)
-    return SearchAccount(
+    return SearchClaims(
         certificate.engine,
         certificate.engine_version,
         certificate.work,
