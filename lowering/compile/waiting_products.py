@@ -46,8 +46,8 @@ class _Writer:
             body = self.rewritten(stmt.body, around)
             if body.same_as(stmt.body):
                 return stmt
-            parts = (stmt.loop_var, stmt.min, stmt.extent, stmt.kind, body)
-            return tirx.For(*parts, stmt.thread_binding, stmt.annotations, stmt.step)
+            head = (stmt.loop_var, stmt.min, stmt.extent, stmt.kind)
+            return tirx.For(*head, body, stmt.thread_binding, stmt.annotations, stmt.step)
         if isinstance(stmt, tirx.AttrStmt):
             body = self.rewritten(stmt.body, loops)
             return stmt if body.same_as(stmt.body) else tirx.AttrStmt(stmt.node, stmt.attr_key, stmt.value, body)

@@ -16,6 +16,7 @@ class Footprint:
     threads: int
     registers_per_thread: int
     shared_bytes: int
+    tensor_columns: int = 0
 
 
 def allocated_registers(threads: int, registers_per_thread: int, unit_per_warp: int) -> int:
@@ -29,12 +30,16 @@ def blocks_by_resource(limits: DeviceLimits, footprint: Footprint) -> dict[str, 
     warps = max(-(-footprint.threads // WARP_THREADS), 1)
     unit = limits.register_unit_per_warp
     registers_a_block = allocated_registers(footprint.threads, footprint.registers_per_thread, unit)
-    return {
+    by_resource = {
         "shared memory": limits.shared_bytes_per_sm // max(footprint.shared_bytes + limits.shared_bytes_reserved, 1),
         "registers": limits.sm_registers // registers_a_block if registers_a_block else limits.sm_blocks,
         "warps": limits.sm_warps // warps,
         "block slots": limits.sm_blocks,
     }
+    if footprint.tensor_columns:
+        # A block whose allocation does not fit waits in it until another one has ended.
+        by_resource["tensor memory"] = limits.tensor_columns // footprint.tensor_columns
+    return by_resource
 
 
 def blocks_per_sm(limits: DeviceLimits, footprint: Footprint) -> int:

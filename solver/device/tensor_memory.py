@@ -5,7 +5,7 @@ buffers into one where that saves columns. Source: TileLang 0.1.15 wheel, ``src/
 (plan), ``:320-350, 509-515`` (limits).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warpwright.solver.device.element_types import element_bits
@@ -13,7 +13,7 @@ from warpwright.solver.device.limits import DeviceLimits
 from warpwright.solver.device.tcgen05 import needs_half_lanes
 from warpwright.solver.domain.kernel import Buffer, KernelGraph, Memory
 
-__all__ = ["allocated", "columns", "tensor_buffers"]
+__all__ = ["allocated", "allocated_columns", "columns", "tensor_buffers"]
 
 CELL_BITS = 32
 WIDE, NARROW_ALIGNMENT = 32, 4
@@ -39,6 +39,12 @@ def columns(graph: KernelGraph, limits: DeviceLimits, buffer: Buffer) -> int:
     if needs_half_lanes(op.gemm for op in touching if op.gemm is not None):
         lanes = max(lanes // 2, 1)
     return -(-elements * bits // (CELL_BITS * lanes))
+
+
+def allocated_columns(graph: KernelGraph, limits: DeviceLimits, versions: Mapping[str, int]) -> int:
+    """Columns that a block allocates with these versions of its buffers; one of each that is not named."""
+    needs = [columns(graph, limits, b) * versions.get(b.name, 1) for b in tensor_buffers(graph)]
+    return allocated(limits, needs)
 
 
 @dataclass(slots=True)

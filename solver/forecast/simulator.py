@@ -14,6 +14,7 @@ from warpwright.solver.device.occupancy import Footprint, blocks_per_sm
 from warpwright.solver.device.operation_costs import TENSOR_QUEUE, OperationCosts
 from warpwright.solver.device.registers import Registers
 from warpwright.solver.device.shared_memory import block_bytes
+from warpwright.solver.device.tensor_memory import allocated_columns, tensor_buffers
 from warpwright.solver.device.traffic import misses
 from warpwright.solver.domain import HardwareProfile, KernelGraph, Pins, WarpSchedule
 from warpwright.solver.forecast.events import EventSimulation, Stream
@@ -81,7 +82,13 @@ def simulate(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedul
     costs = OperationCosts(graph, device)
     reading = Reading(close_problem(replace(graph, pins=Pins()), profile), schedule)
     registers = role_registers(reading)
-    footprint = Footprint(WARP_THREADS * schedule.num_warps, entry_of(reading), block_bytes(graph, schedule))
+    versions = {buffer.name: reading.versions(buffer.name) for buffer in tensor_buffers(graph)}
+    footprint = Footprint(
+        WARP_THREADS * schedule.num_warps,
+        entry_of(reading),
+        block_bytes(graph, schedule),
+        allocated_columns(graph, device.limits, versions),
+    )
 
     def build(miss: Mapping[str, float], index: int) -> list[Stream]:
         spilled = {name: need.spilled for name, need in registers.items()}

@@ -7,6 +7,7 @@ profile's ``sm.*`` and ``shared.*``; rule book 1.11 (228 KiB per SM, 1 KiB reser
 from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
 from warpwright.solver.device.occupancy import Footprint, blocks_by_resource
 from warpwright.solver.device.shared_memory import block_bytes, static_bytes
+from warpwright.solver.device.tensor_memory import allocated_columns, tensor_buffers
 from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import linear
@@ -55,8 +56,12 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
     if reading is None:
         blocks = max(problem.graph.min_blocks_per_sm, 1)
         return (Fact("blocks per SM", blocks, problem.device.sm_blocks, "blocks"),)
+    versions = {buffer.name: reading.versions(buffer.name) for buffer in tensor_buffers(problem.graph)}
     held = Footprint(
-        WARP_THREADS * reading.schedule.num_warps, entry_of(reading), block_bytes(problem.graph, reading.schedule)
+        WARP_THREADS * reading.schedule.num_warps,
+        entry_of(reading),
+        block_bytes(problem.graph, reading.schedule),
+        allocated_columns(problem.graph, problem.device, versions),
     )
     by_resource = blocks_by_resource(problem.device, held)
     note = ", ".join(f"{resource} holds {blocks}" for resource, blocks in by_resource.items())

@@ -39,7 +39,7 @@ def build(enc: WarpEncoding) -> None:
 
 def _build_columns(enc: WarpEncoding) -> None:
     """Forbids each combination of versions whose allocations are too large, as early in the list of buffers as it shows."""
-    problem, limit = enc.problem, enc.problem.device.tensor_columns
+    problem, limit = enc.problem, _limit(enc.problem)
     buffers = tensor_buffers(problem.graph)
     sizes = [columns(problem.graph, problem.device, buffer) for buffer in buffers]
     choices = [_choices(enc, buffer.name) for buffer in buffers]
@@ -69,8 +69,10 @@ def check(reading: Reading) -> tuple[Violation, ...]:
     for op in _without_instruction(problem):
         found.append(Violation(NAME, "no-instruction", f"{op.id}: {_why(op)}", op.id))
     total = allocated(problem.device, [amount for _, amount in _needs(problem, reading)])
-    if total > problem.device.tensor_columns:
-        message = f"{total} columns of tensor memory; there are {problem.device.tensor_columns}"
+    if total > _limit(problem):
+        blocks = problem.graph.min_blocks_per_sm
+        each = f" for each of {blocks} blocks" if blocks > 1 else ""
+        message = f"{total} columns of tensor memory; there are {_limit(problem)}{each}"
         found.append(Violation(NAME, "too-many-columns", message))
     for op in _copies(problem):
         for name in reading.placement.get(op.id, ()):
@@ -88,7 +90,12 @@ def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:
         return ()
     held = _needs(problem, reading)
     used = allocated(problem.device, [amount for _, amount in held])
-    return (Fact("tensor memory", used, problem.device.tensor_columns, "columns", held),)
+    return (Fact("tensor memory", used, _limit(problem), "columns", held),)
+
+
+def _limit(problem: WarpProblem) -> int:
+    """Columns that a block may allocate if as many blocks as the kernel requests shall run on one multiprocessor."""
+    return problem.device.tensor_columns // max(problem.graph.min_blocks_per_sm, 1)
 
 
 def _needs(problem: WarpProblem, reading: Reading | None) -> tuple[tuple[str, int], ...]:

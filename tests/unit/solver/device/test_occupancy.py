@@ -36,3 +36,9 @@ def test_a_block_beyond_its_own_limit_does_not_fit_though_an_sm_has_the_bytes() 
 @pytest.mark.parametrize(("registers", "taken"), [(32, 4 * 1024), (33, 4 * 1280), (40, 4 * 1280), (168, 4 * 5376)])
 def test_registers_are_handed_out_in_units_of_a_warp(registers: int, taken: int) -> None:
     assert allocated_registers(128, registers, H200.register_unit_per_warp) == taken
+
+
+def test_tensor_memory_limits_blocks_by_its_columns() -> None:
+    limits = read_limits(load_profile("b200"))
+    assert blocks_per_sm(limits, Footprint(128, 32, 1024, 256)) == 2
+    assert blocks_per_sm(limits, Footprint(128, 32, 1024, 512)) == 1

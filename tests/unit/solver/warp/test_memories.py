@@ -114,6 +114,15 @@ def test_tensor_memory_has_instructions_for_some_shapes_and_so_many_columns() ->
     assert "too-many-columns" in found
 
 
+def test_blocks_of_one_multiprocessor_share_its_columns() -> None:
+    """A block that does not get its columns waits in the allocation until another one ends."""
+    schedule = warp(kernels.blackwell_gemm(128, 128), profile=B200)
+    for blocks, fits in ((4, True), (5, False)):
+        graph = replace(kernels.blackwell_gemm(128, 128), min_blocks_per_sm=blocks)
+        found = {v.message for v in verify(graph, B200, schedule) if v.family == "tensor_memory"}
+        assert found == (set() if fits else {"128 columns of tensor memory; there are 102 for each of 5 blocks"})
+
+
 def test_tensor_memory_needs_a_device_that_has_it() -> None:
     assert families(kernels.blackwell_gemm(), profile=H200) & {"barriers", "tensor_memory"}
 
