@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from warpwright.solver.device.element_types import element_bits
 from warpwright.solver.device.instruction import Instruction, instruction, product_macs
-from warpwright.solver.device.limits import WARPGROUP
+from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
 from warpwright.solver.device.machine import Machine
 from warpwright.solver.device.tcgen05 import atom
 from warpwright.solver.device.wgmma import INSTRUCTION_ROWS, Partition, partition
@@ -174,6 +174,10 @@ class OperationCosts:
         if key not in self._costs:
             self._costs[key] = OperationCost("arrive", (("shared", cycles),))
         return self._costs[key]
+
+    def arrival_cycles(self, warps: int) -> float:
+        """Cycles of shared memory for one warpgroup (or the few warps of a smaller role) to arrive at an mbarrier."""
+        return self.machine.arrive_cycles * WARP_THREADS * min(warps, WARPGROUP)
 
     def issue(self) -> OperationCost:
         """An instruction that only starts something, or waits for it: the stream goes on with the next cycle."""

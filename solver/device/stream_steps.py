@@ -13,7 +13,7 @@ from warpwright.solver.device.operation_costs import OperationCost, OperationCos
 from warpwright.solver.device.wgmma import partition
 from warpwright.solver.domain.kernel import Op, OpKind
 
-__all__ = ["Crew", "Step", "crew_of", "step_of"]
+__all__ = ["Crew", "StreamStep", "crew_of", "step_of"]
 
 PARALLEL_KINDS = (OpKind.GEMM, OpKind.COPY, OpKind.FILL, OpKind.REDUCE, OpKind.PARALLEL, OpKind.ASYNC_LOAD)
 NOTHING_TO_DO = (OpKind.BIND, OpKind.WAIT, OpKind.TASK)
@@ -30,7 +30,7 @@ class Crew:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StreamStep:
     """One operation in one stream.
 
     The stream waits for the job if it ``holds``, else it starts the job and goes on. ``behind`` cycles after the job its data
@@ -56,23 +56,25 @@ def crew_of(costs: OperationCosts, ops: Iterable[Op], warps: int, plain: Iterabl
     return Crew(warps, streams, halves or any(split is not None and split.columns > 1 for split in splits))
 
 
-def step_of(costs: OperationCosts, op: Op, crew: Crew, miss: float, spilled: int = 0, *, plain: bool = False) -> Step:
+def step_of(
+    costs: OperationCosts, op: Op, crew: Crew, miss: float, spilled: int = 0, *, plain: bool = False
+) -> StreamStep:
     """What one of the crew's streams does for an operation.
 
     ``miss`` is the share of loaded bytes that comes from memory; ``plain``: a load outside all pipelines, which all threads copy.
     """
     if op.kind in NOTHING_TO_DO:
-        return Step(costs.issue())
+        return StreamStep(costs.issue())
     if plain or op.kind is OpKind.ASYNC_LOAD:
         copied = costs.thread_copy(op, crew.streams, miss)
-        return Step(copied, behind=costs.machine.copy_latency, waits=plain, barrier_after=plain)
+        return StreamStep(copied, behind=costs.machine.copy_latency, waits=plain, barrier_after=plain)
     job = costs.of(op, crew.streams, crew.warps, miss, spilled)
     if op.left_in_flight or costs.in_tensor_memory(op) or op.kind is OpKind.TMA_LOAD:
-        return Step(job, holds=False)
+        return StreamStep(job, holds=False)
     shared = crew.streams > 1 and any(costs.on_chip(access.buffer) for access in op.writes)
     # A row that spans several warpgroups is reduced through shared memory, with a barrier on each side.
     staged = shared or (op.kind is OpKind.REDUCE and crew.splits_columns)
-    return Step(job, barrier_before=staged, barrier_after=staged)
+    return StreamStep(job, barrier_before=staged, barrier_after=staged)
 
 
 def _all_threads(costs: OperationCosts, op: Op) -> bool:

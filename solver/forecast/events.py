@@ -30,11 +30,16 @@ EPSILON = 1e-6
 
 @dataclass(eq=False, slots=True)
 class Barrier:
-    """An mbarrier: a phase completes after ``expected`` arrivals; ``wait(parity)`` passes by the hardware's parity."""
+    """An mbarrier: a phase completes after ``expected`` arrivals; ``wait(parity)`` passes by the hardware's parity.
+
+    Waiting streams see a completed phase ``latency`` cycles later; a stream that comes after that waits for nothing.
+    """
 
     name: str
     expected: int
+    latency: float = 0.0
     completed: int = 0
+    """Phases that waiting streams can see."""
     pending: int = 0
 
     def passes(self, parity: int) -> bool:
@@ -47,7 +52,6 @@ class Barrier:
         if self.pending < self.expected:
             return False
         self.pending = 0
-        self.completed += 1
         return True
 
 
@@ -83,11 +87,10 @@ class Arrive:
 
 @dataclass(frozen=True, slots=True)
 class WaitStep:
-    """Waits for a phase of the barrier; ``latency`` is added only if the stream had to wait."""
+    """Waits until a phase of the barrier can be seen."""
 
     barrier: Barrier
     parity: int
-    latency: float
     cause: str
 
 
@@ -162,7 +165,7 @@ class EventSimulation:
         self._timeline = timeline
         self._active: list[_Running] = []
         self._queues: defaultdict[tuple[str, Stream | None], deque[_Running]] = defaultdict(deque)
-        self._timers: list[tuple[float, int, Stream | _Running]] = []
+        self._timers: list[tuple[float, int, Stream | _Running | Barrier]] = []
         self._serial = 0
         self._ready: deque[Stream] = deque()
         self._waiting: dict[Barrier, list[tuple[Stream, WaitStep]]] = {}
@@ -186,7 +189,7 @@ class EventSimulation:
         """What each unfinished stream waits for."""
         return tuple(f"{s.name} waits for {s.blocked_on or 'nothing'}" for s in self.streams if not s.done)
 
-    def _at(self, time: float, item: "Stream | _Running") -> None:
+    def _at(self, time: float, item: "Stream | _Running | Barrier") -> None:
         heapq.heappush(self._timers, (time, self._serial, item))
         self._serial += 1
 
@@ -221,6 +224,8 @@ class EventSimulation:
             item = heapq.heappop(self._timers)[2]
             if isinstance(item, Stream):
                 self._ready.append(item)
+            elif isinstance(item, Barrier):
+                self._show(item)
             elif item.remaining <= EPSILON:
                 self._finish(item)
             else:
@@ -312,10 +317,18 @@ class EventSimulation:
     def _signal(self, barrier: Barrier) -> None:
         if not barrier.arrive():
             return
+        if barrier.latency > 0:
+            self._at(self.now + barrier.latency, barrier)
+        else:
+            self._show(barrier)
+
+    def _show(self, barrier: Barrier) -> None:
+        """A completed phase becomes visible to those who wait for it."""
+        barrier.completed += 1
         still: list[tuple[Stream, WaitStep]] = []
         for stream, wait in self._waiting.pop(barrier, []):
             if barrier.passes(wait.parity):
-                self._resume(stream, wait.latency)
+                self._resume(stream, 0.0)
             else:
                 still.append((stream, wait))
         if still:
@@ -354,7 +367,7 @@ class EventSimulation:
                         self._signal(barrier)
                 case Arrive(barrier):
                     self._signal(barrier)
-                case WaitStep(barrier, parity, _, cause):
+                case WaitStep(barrier, parity, cause):
                     if not barrier.passes(parity):
                         self._block(stream, cause)
                         self._waiting.setdefault(barrier, []).append((stream, instruction))

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from warpwright.solver.device.cycles import LOADS
-from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
 from warpwright.solver.device.operation_costs import OperationCost, OperationCosts
 from warpwright.solver.device.stream_steps import Crew, crew_of, step_of
 from warpwright.solver.domain import (
@@ -102,14 +101,15 @@ class BlockProgram:
     def streams(self) -> list[Stream]:
         """The block's streams, roles in the schedule's order."""
         self._by_id = {op.id: op for op in self.graph.ops}
+        latency = self.costs.machine.limits.barrier_latency_cycles
         widths = {role.name: self._crew(role).streams for role in self.schedule.roles}
         for pipeline in self.schedule.pipelines:
             producer, consumer = self._sides(pipeline)
             self._barriers[(pipeline.name, "full")] = [
-                Barrier(f"full:{pipeline.name}", widths.get(producer, 1)) for _ in range(pipeline.depth)
+                Barrier(f"full:{pipeline.name}", widths.get(producer, 1), latency) for _ in range(pipeline.depth)
             ]
             self._barriers[(pipeline.name, "empty")] = [
-                Barrier(f"empty:{pipeline.name}", widths.get(consumer, 1)) for _ in range(pipeline.depth)
+                Barrier(f"empty:{pipeline.name}", widths.get(consumer, 1), latency) for _ in range(pipeline.depth)
             ]
         result: list[Stream] = []
         for role in self.schedule.roles:
@@ -174,12 +174,11 @@ class BlockProgram:
         counts[(sync.pipeline, sync.sync)] = index + 1
         slot, parity = index % pipeline.depth, index // pipeline.depth & 1
         full, empty = (self._barriers[(pipeline.name, side)][slot] for side in ("full", "empty"))
-        latency = self.costs.machine.limits.barrier_latency_cycles
         match sync.sync:
             case SyncKind.PRODUCER_ACQUIRE:
-                yield WaitStep(empty, parity ^ 1, latency, empty.name)
+                yield WaitStep(empty, parity ^ 1, empty.name)
             case SyncKind.CONSUMER_WAIT:
-                yield WaitStep(full, parity, latency, full.name)
+                yield WaitStep(full, parity, full.name)
             case SyncKind.PRODUCER_COMMIT:
                 yield Commit(full, PRODUCTS if self._by_tensor_core(role, sync) else pipeline.name)
             case SyncKind.CONSUMER_RELEASE if self._by_tensor_core(role, sync):
@@ -203,7 +202,7 @@ class BlockProgram:
 
     def _arrivals(self, role: Role) -> Iterator[Instruction]:
         """All threads of a stream arrive on one word of shared memory, one after the other."""
-        cycles = self.costs.machine.arrive_cycles * WARP_THREADS * min(role.warps, WARPGROUP)
+        cycles = self.costs.arrival_cycles(role.warps)
         if cycles > 0:
             yield RunStep(self.costs.arrival(cycles))
 

@@ -1,40 +1,39 @@
 """Lower bounds of the interval, computed before any search and named by their reason.
 
-``resource:<unit>``: one iteration keeps a unit busy this long. ``stream:<role>``: one warpgroup's own program takes this long.
-``ring:<buffer>``: a version's life from refill to release, divided by the most versions that memory can hold.
-``recurrence:<a>-><b>``: the critical cycle of the event graph, by minimum ratio, if it is not one of the others. Every
-bound holds for every legal schedule of the problem, so a schedule that meets one is optimal.
+Reasons of a loop's floor: see :mod:`warpwright.solver.warp.floors`. ``ring:<buffer>``: a version's life from refill to release,
+divided by the most versions that memory can hold. ``recurrence:<a>-><b>``: the critical cycle of the event graph, by minimum
+ratio, if it is not one of the others. Every bound holds for every legal schedule of the problem, so a schedule that meets one
+is optimal.
 """
 
-from warpwright.solver.device.cycles import (
-    arrival_cycles,
-    nominal_trips,
-    release_cycles,
-    skew_cycles,
-    stream_cycles,
-    unit_cycles,
-)
 from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
 from warpwright.solver.device.shared_memory import area_bytes, shared_buffers
-from warpwright.solver.domain.kernel import Unit
+from warpwright.solver.device.stream_steps import Crew
 from warpwright.solver.domain.verdict import Bound
-from warpwright.solver.warp.encoding import default_warps, largest_depth, legal_stages
+from warpwright.solver.warp.encoding import default_warps, fewest_releases, largest_depth, legal_stages
 from warpwright.solver.warp.families.warp_ranges import width_conflict
+from warpwright.solver.warp.floors import crew_in, floor_of, units_of
+from warpwright.solver.warp.layout.buffer_channels import Channel
 from warpwright.solver.warp.layout.instruction_order import orderings
-from warpwright.solver.warp.layout.structure import PlacedKernel, structure_of
+from warpwright.solver.warp.layout.structure import PlacedKernel, release_is_fenced, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
-from warpwright.solver.warp.timing import Node, TimingEdge, find_cycle, least_interval, loops_by_weight
+from warpwright.solver.warp.timing import (
+    RELEASES,
+    Node,
+    TimingEdge,
+    find_cycle,
+    inner_first,
+    least_interval,
+    loops_by_weight,
+)
 
 __all__ = ["lower_bounds", "unit_bounds"]
 
 ONE_CYCLE = Bound(1, "time:one cycle")
 
-RELEASES = 1_000_000
-"""Indices from here on are releases of channels; a body has fewer items."""
-
 
 def lower_bounds(problem: WarpProblem, consumer_warpgroups: int | None = None) -> dict[str, tuple[Bound, ...]]:
-    """Bounds of every loop's interval, the largest first; innermost loops come first, as in :func:`loops_by_weight`.
+    """Bounds of every loop's interval, the largest first, in the order of :func:`loops_by_weight`.
 
     Args:
         problem: The closed problem.
@@ -43,18 +42,23 @@ def lower_bounds(problem: WarpProblem, consumer_warpgroups: int | None = None) -
     structure = structure_of(problem)
     widths = legal_widths(problem, structure) if consumer_warpgroups is None else (consumer_warpgroups,)
     found: dict[str, tuple[Bound, ...]] = {}
-    for scope in loops_by_weight(problem):
+    for scope in inner_first(problem):
         by_width = [_bounds(problem, structure, scope, groups, found) for groups in widths]
         # The search may choose any legal width, so a bound must hold for the best of them.
         best = min(by_width, key=lambda bounds: bounds[0].cycles)
         found[scope] = tuple(sorted(best, key=lambda bound: -bound.cycles))
-    return found
+    return {scope: found[scope] for scope in loops_by_weight(problem)}
 
 
 def unit_bounds(problem: WarpProblem, scope: str) -> tuple[Bound, ...]:
-    """Cycles for which an iteration keeps each unit busy: they follow from the kernel, so they bound every schedule."""
-    busy = {unit: unit_cycles(problem.source, scope, unit) for unit in Unit}
-    return tuple(Bound(cycles, f"resource:{unit.value}") for unit, cycles in busy.items() if cycles > 0) or (ONE_CYCLE,)
+    """Cycles for which an iteration keeps each unit busy at the best width: they bound every schedule."""
+    structure, least = structure_of(problem), dict[str, float]()
+    for number, groups in enumerate(legal_widths(problem, structure)):
+        busy = units_of(problem, structure, scope, _crews(problem, structure, groups))
+        least = busy if number == 0 else {unit: min(busy.get(unit, 0.0), n) for unit, n in least.items()}
+    return tuple(Bound(int(cycles), f"resource:{unit}") for unit, cycles in least.items() if cycles >= 1) or (
+        ONE_CYCLE,
+    )
 
 
 def legal_widths(problem: WarpProblem, structure: PlacedKernel) -> tuple[int, ...]:
@@ -68,19 +72,29 @@ def legal_widths(problem: WarpProblem, structure: PlacedKernel) -> tuple[int, ..
     return tuple(n for n in widths if not width_conflict(problem, ops, WARPGROUP * n)) or widths
 
 
+def _warps(problem: WarpProblem, structure: PlacedKernel, role: str, groups: int) -> int:
+    return WARPGROUP * groups if role == CONSUMER else default_warps(problem, structure, role)
+
+
+def _crews(problem: WarpProblem, structure: PlacedKernel, groups: int) -> dict[str, Crew]:
+    return {
+        role: crew_in(problem.times, structure, role, _warps(problem, structure, role, groups))
+        for role in structure.roles
+    }
+
+
 def _bounds(
     problem: WarpProblem, structure: PlacedKernel, scope: str, groups: int, inner: dict[str, tuple[Bound, ...]]
 ) -> tuple[Bound, ...]:
-    bounds = list(unit_bounds(problem, scope))
-    graph = _Graph(problem, structure, scope, groups, inner)
-    for role in structure.roles:
-        spent = sum(graph.stream(role, item) for item in structure.body(scope, role))
-        if spent:
-            bounds.append(Bound(spent, f"stream:{role}"))
+    graph = _Graph(problem, structure, scope, _crews(problem, structure, groups), inner)
+    releases = fewest_releases(problem, structure, scope)
+    fences = fewest_releases(problem, structure, scope, fenced=True)
+    floor = floor_of(problem, structure, scope, graph.crews, releases, fences)
+    bounds = [*unit_bounds(problem, scope), *(bound for bound in floor.bounds if bound != ONE_CYCLE)]
     edges = graph.edges()
-    highest = max((bound.cycles for bound in bounds), default=1)
+    highest = max(bound.cycles for bound in bounds)
     ratio = least_interval(edges, 1)
-    if ratio > highest and ratio > 1:
+    if ratio > highest:
         bounds.append(Bound(ratio, _name(structure, scope, find_cycle(edges, ratio - 1))))
     return tuple(sorted(bounds, key=lambda bound: -bound.cycles))
 
@@ -109,37 +123,25 @@ class _Graph:
         problem: WarpProblem,
         structure: PlacedKernel,
         scope: str,
-        groups: int,
+        crews: dict[str, Crew],
         inner: dict[str, tuple[Bound, ...]],
     ) -> None:
-        self.problem, self.structure, self.scope, self.inner = problem, structure, scope, inner
-        self.warps = {
-            role: WARPGROUP * groups if role == CONSUMER else default_warps(problem, structure, role)
-            for role in structure.roles
-        }
+        self.problem, self.structure, self.scope, self.crews, self.inner = problem, structure, scope, crews, inner
 
-    def stream(self, role: str, item: str) -> int:
+    def hold(self, role: str, item: str) -> int:
         """The least number of cycles for which an item holds the stream."""
         if item in self.problem.scopes:
-            return nominal_trips(self.problem.scopes[item]) * self.inner[item][0].cycles
-        return stream_cycles(self.structure.ops[item], self.warps[role])
+            return self._child(item)
+        return self.problem.times.hold(self.structure.ops[item], self.crews[role])
 
-    def arrival(self, role: str, item: str) -> int:
-        """The least number of cycles from an item's start to its result."""
+    def finished(self, role: str, item: str) -> int:
+        """The least number of cycles from an item's start to its end in every stream."""
         if item in self.problem.scopes:
-            return self.stream(role, item)
-        return arrival_cycles(self.structure.ops[item], self.warps[role], self.problem.device.load_latency_percent)
+            return self._child(item)
+        return self.problem.times.finished(self.structure.ops[item], self.crews[role])
 
-    def release(self, role: str, item: str) -> int:
-        """The least number of cycles from an item's start until what it reads may be refilled."""
-        if item in self.problem.scopes:
-            return self.stream(role, item)
-        return release_cycles(self.structure.ops[item], self.warps[role])
-
-    def skew(self, role: str) -> int:
-        """How far the role's last warpgroup trails."""
-        items = self.structure.body(self.scope, role)
-        return skew_cycles(tuple(self.structure.ops[x] for x in items if x in self.problem.ops), self.warps[role])
+    def _child(self, item: str) -> int:
+        return self.problem.trips.by_scope[item] * self.inner[item][0].cycles
 
     def edges(self) -> list[TimingEdge]:
         """Edges that every legal schedule has."""
@@ -149,14 +151,16 @@ class _Graph:
             staged = legal_stages(self.problem, self.structure, self.problem.scopes[self.scope], role)
             for ordering in orderings(self.problem, self.structure, self.scope, role):
                 first, second = items.index(ordering.first), items.index(ordering.second)
-                cycles = self.arrival(role, ordering.first) if ordering.waits_for_result else 0
-                cycles = max(cycles, self.stream(role, ordering.first))
+                cycles = self.hold(role, ordering.first)
+                if ordering.waits_for_result:
+                    op = self.structure.ops[ordering.first]
+                    cycles = max(cycles, self.problem.times.result(op, self.crews[role]))
                 found.append(TimingEdge((role, first), (role, second), cycles, ordering.distance))
             for n, item in enumerate(items):
                 if not staged:
                     last = n == len(items) - 1
                     target = (role, 0 if last else n + 1)
-                    found.append(TimingEdge((role, n), target, self.stream(role, item), int(last)))
+                    found.append(TimingEdge((role, n), target, self.hold(role, item), int(last)))
         for index, channel in enumerate(self.structure.channels):
             if channel.scope == self.scope:
                 found += self._ring(index)
@@ -167,20 +171,51 @@ class _Graph:
         writes = self.structure.body(self.scope, channel.producer)
         reads = self.structure.body(self.scope, channel.consumer)
         latency, depth = self.problem.device.barrier_latency_cycles, _most_versions(self.problem, self.structure, index)
+        late = self.problem.times.arrived(self.crews[channel.consumer]) + _fence(self.problem, channel)
         found: list[TimingEdge] = []
         for n, value in enumerate(channel.hand_offs):
             release = (channel.consumer, RELEASES + index + n * len(self.structure.channels))
             for write in value.writes:
-                late = self.arrival(channel.producer, write) + self.skew(channel.producer) + latency
+                full = self.finished(channel.producer, write) + latency
                 source = (channel.producer, writes.index(write))
-                found += [TimingEdge(source, (channel.consumer, reads.index(read)), late, 0) for read in value.reads]
+                starts = [(source, full)]
+                starts += [((channel.producer, at), full + cycles) for at, cycles in self._loads_before(channel, write)]
+                found += [
+                    TimingEdge(start, (channel.consumer, reads.index(read)), cycles, 0)
+                    for start, cycles in starts
+                    for read in value.reads
+                ]
             iterations, again = divmod(n + depth, len(channel.hand_offs))
             for write in channel.hand_offs[again].writes:
                 found.append(TimingEdge(release, (channel.producer, writes.index(write)), latency, iterations))
             for read in value.reads:
-                spent = self.release(channel.consumer, read) + self.skew(channel.consumer)
+                spent = self.finished(channel.consumer, read) + late
                 found.append(TimingEdge((channel.consumer, reads.index(read)), release, spent, 0))
         return found
+
+    def _loads_before(self, channel: Channel, write: str) -> list[tuple[int, int]]:
+        """Places of the loads before a load, with the cycles that the queue takes from each of them to it."""
+        items, queued = self.structure.body(self.scope, channel.producer), 0
+        scope, found = self.problem.scopes[self.scope], list[tuple[int, int]]()
+        if not self._queued(channel.producer, write):
+            return []
+        if legal_stages(self.problem, self.structure, scope, channel.producer):
+            return []
+        for at in range(items.index(write) - 1, -1, -1):
+            cycles = self._queued(channel.producer, items[at])
+            queued += cycles
+            if cycles:
+                found.append((at, queued))
+        return found
+
+    def _queued(self, role: str, item: str) -> int:
+        if item in self.problem.scopes:
+            return 0
+        return self.problem.times.queued(self.structure.ops[item], self.crews[role])
+
+
+def _fence(problem: WarpProblem, channel: Channel) -> int:
+    return problem.device.proxy_fence_cycles if release_is_fenced(problem, channel) else 0
 
 
 def _most_versions(problem: WarpProblem, structure: PlacedKernel, index: int) -> int:

@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from warpwright.solver.device.cycles import unit_cycles
 from warpwright.solver.device.limits import WARPGROUP_THREADS
 from warpwright.solver.device.shared_memory import block_bytes
-from warpwright.solver.domain.kernel import Unit
 from warpwright.solver.domain.proof_sentence import proof_sentence
 from warpwright.solver.domain.schedule import Sync, WarpSchedule
 from warpwright.solver.domain.verdict import Bound, Certificate
@@ -19,6 +17,11 @@ from warpwright.solver.warp.timing import loop_times
 from warpwright.solver.warp.verify import bounds_of
 
 __all__ = ["EngineAccount", "account_of", "certificate_of", "certificate_with", "searched"]
+
+UNITS = ("resource", "busy")
+"""Reasons of bounds that name a unit."""
+SHARED = "shared"
+"""Bandwidth of shared memory: what products and loads contend for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +94,10 @@ def searched(engine: str) -> str:
 
 def binding(reading: Reading) -> tuple[str, ...]:
     """Resources without slack: units busy for the whole interval, memory without room for another version, full pools."""
-    problem, found = reading.problem, []
+    problem, found = reading.problem, list[str]()
     for time in loop_times(reading)[:1]:
-        found += [f"{unit.value}" for unit in Unit if unit_cycles(problem.source, time.scope, unit) >= time.interval]
+        busy = [bound for bound in bounds_of(problem, reading.schedule) if bound.cycles >= time.interval]
+        found += dict.fromkeys(unit for bound in busy for unit in _units_in(bound.reason))
     rings = [p for p in reading.schedule.pipelines if reading.scope_of[p.name] in problem.scopes]
     rings = [p for p in rings if problem.scopes[reading.scope_of[p.name]].parent is not None]
     limit = problem.device.shared_bytes_per_block
@@ -106,6 +110,12 @@ def binding(reading: Reading) -> tuple[str, ...]:
             if pool.slack is not None and pool.slack < step:
                 found.append("register_pool")
     return tuple(found)
+
+
+def _units_in(reason: str) -> list[str]:
+    """Units that a bound's reason names."""
+    parts = [part.partition(":") for part in reason.removeprefix("phases:").split("/")]
+    return [SHARED if kind == "contention" else unit for kind, _, unit in parts if kind in (*UNITS, "contention")]
 
 
 def _deeper(schedule: WarpSchedule, pipeline: str) -> WarpSchedule:

@@ -8,17 +8,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from warpwright.solver.device.cycles import arrival_cycles, nominal_trips, release_cycles, skew_cycles, stream_cycles
 from warpwright.solver.device.limits import LARGEST_DEPTH, WARPGROUP, WARPGROUP_THREADS
 from warpwright.solver.device.registers import works_with_threads
-from warpwright.solver.domain.kernel import ROOT, Memory, Scope, ScopeKind
+from warpwright.solver.device.stream_steps import Crew
+from warpwright.solver.device.stream_times import StreamTimes
+from warpwright.solver.domain.kernel import ROOT, Memory, Op, Scope, ScopeKind
 from warpwright.solver.engines.model import Expr, Literal, Model, Var, linear
+from warpwright.solver.warp.floors import crew_in, floor_of
 from warpwright.solver.warp.layout.buffer_channels import Channel, HandOff, together
 from warpwright.solver.warp.layout.instruction_order import free_after
 from warpwright.solver.warp.layout.structure import PlacedKernel, release_is_fenced, structure_of
 from warpwright.solver.warp.problem import CONSUMER, LOAD, MMA, WarpProblem
+from warpwright.solver.warp.settled import MOST_STEPS
+from warpwright.solver.warp.timing import loops_by_weight
 
-__all__ = ["Key", "WarpEncoding", "declare", "default_warps", "largest_depth", "legal_stages"]
+__all__ = [
+    "Key",
+    "WarpEncoding",
+    "declare",
+    "default_warps",
+    "fewest_releases",
+    "largest_depth",
+    "legal_stages",
+]
 
 LARGEST_STAGE = 1
 """Largest stage offset that the search may use inside one role's body; a pin may be larger."""
@@ -36,7 +48,7 @@ class WarpEncoding:
     model: Model
     no_reallocation: Literal
     loops: tuple[Scope, ...] = ()
-    """Loop scopes, innermost and busiest first."""
+    """Loop scopes in the order in which their intervals are minimised."""
     width: dict[int, Literal] = field(default_factory=dict)
     """Consumer warpgroups."""
     groups: dict[int, Literal] = field(default_factory=dict)
@@ -56,6 +68,8 @@ class WarpEncoding:
     """Whether a channel is the first one of its pipeline."""
     interval: dict[str, Var] = field(default_factory=dict)
     length: dict[str, Var] = field(default_factory=dict)
+    late: dict[str, Var] = field(default_factory=dict)
+    """By how many steps the settled rings of a loop are above its floor (:mod:`warpwright.solver.warp.settled`)."""
     start: dict[Key, Var] = field(default_factory=dict)
     phase: dict[Key, Var] = field(default_factory=dict)
     stage_is: dict[Key, dict[int, Literal]] = field(default_factory=dict)
@@ -65,35 +79,47 @@ class WarpEncoding:
     """When a value is available, by channel of a loop and hand-off of an iteration."""
     release: dict[tuple[int, int], Var] = field(default_factory=dict)
 
-    def stream(self, role: str, item: str) -> Expr:
+    def hold(self, role: str, item: str) -> Expr:
         """Cycles for which an item holds its role's stream, as an expression of width and child intervals."""
         if item in self.problem.scopes:
             return self.child_cycles(item)
         op = self.structure.ops[item]
-        return self.by_width(role, lambda warps: stream_cycles(op, warps))
+        return self.by_width(role, lambda warps: self.problem.times.hold(op, self.crew(role, warps)))
 
-    def arrival(self, role: str, item: str) -> Expr:
-        """Cycles from an item's start to its result being usable."""
+    def result(self, role: str, item: str) -> Expr:
+        """Cycles from an operation's start to its result being usable by the stream that started it."""
+        op = self.structure.ops[item]
+        return self.by_width(role, lambda warps: self.problem.times.result(op, self.crew(role, warps)))
+
+    def finished(self, role: str, item: str) -> Expr:
+        """Cycles from an item's start to its end in every stream of its role."""
         if item in self.problem.scopes:
             return self.child_cycles(item)
         op = self.structure.ops[item]
-        return self.by_width(role, lambda warps: arrival_cycles(op, warps, self.problem.device.load_latency_percent))
+        return self.by_width(role, lambda warps: self.problem.times.finished(op, self.crew(role, warps)))
 
-    def release_of(self, role: str, item: str) -> Expr:
-        """Cycles from an item's start until what it reads may be refilled, waits of its role apart."""
+    def arrived(self, role: str) -> Expr:
+        """Cycles from a role's first arrival on a barrier to its last one."""
+        return self.by_width(role, lambda warps: self.problem.times.arrived(self.crew(role, warps)))
+
+    def queued(self, role: str, item: str) -> int:
+        """Cycles for which a bulk load keeps the queue of loads; 0 for everything else."""
         if item in self.problem.scopes:
-            return self.child_cycles(item)
-        op = self.structure.ops[item]
-        return self.by_width(role, lambda warps: release_cycles(op, warps))
+            return 0
+        warps = default_warps(self.problem, self.structure, role)
+        return self.problem.times.queued(self.structure.ops[item], self.crew(role, warps))
 
-    def skew(self, scope: str, role: str) -> Expr:
-        """How far the role's last warpgroup trails its first in one iteration of a scope."""
-        ops = tuple(self.structure.ops[i] for i in self.structure.body(scope, role) if i in self.problem.ops)
-        return self.by_width(role, lambda warps: skew_cycles(ops, warps))
+    def crew(self, role: str, warps: int) -> Crew:
+        """The role's streams if it has this many warps."""
+        return crew_in(self.problem.times, self.structure, role, warps)
+
+    def crews(self, groups: int) -> dict[str, Crew]:
+        """Streams of every role at this consumer width."""
+        return _crews_at(self.problem, self.structure, groups)
 
     def child_cycles(self, scope_id: str) -> Expr:
         """Cycles of a whole child loop: its trips times its interval."""
-        return linear((nominal_trips(self.problem.scopes[scope_id]), self.interval[scope_id]))
+        return linear((self.problem.trips.by_scope[scope_id], self.interval[scope_id]))
 
     def by_width(self, role: str, cycles: Callable[[int], int]) -> Expr:
         """A number that depends on the role's width: a table over the consumer's warpgroups, a constant elsewhere."""
@@ -176,24 +202,12 @@ def declare(problem: WarpProblem, at_least: Mapping[str, int] | None = None) -> 
     """
     structure, model = structure_of(problem), Model()
     enc = WarpEncoding(problem, structure, model, no_reallocation=model.boolean("no_reallocation"))
-    enc.loops = _loops(problem)
+    enc.loops = tuple(problem.scopes[scope] for scope in loops_by_weight(problem))
     _declare_roles(enc)
     _declare_channels(enc)
     for scope in enc.loops:
         _declare_times(enc, scope, (at_least or {}).get(scope.id, 1))
     return enc
-
-
-def _loops(problem: WarpProblem) -> tuple[Scope, ...]:
-    def depth(scope: Scope) -> int:
-        return 0 if scope.parent is None else 1 + depth(problem.scopes[scope.parent])
-
-    def work(scope: Scope) -> int:
-        inside = [problem.ops[item] for item in scope.items if item in problem.ops]
-        return nominal_trips(scope) * sum(use.cycles for op in inside for use in op.uses)
-
-    loops = [scope for scope in problem.graph.scopes if scope.kind is not ScopeKind.ROOT and scope.items]
-    return tuple(sorted(loops, key=lambda scope: (-depth(scope), -work(scope))))
 
 
 def _declare_roles(enc: WarpEncoding) -> None:
@@ -317,6 +331,7 @@ def _declare_times(enc: WarpEncoding, scope: Scope, least: int) -> None:
     longest = max(longest_iteration(problem, structure, scope), least)
     enc.interval[scope.id] = model.integer(f"interval of {scope.id}", least, longest)
     enc.length[scope.id] = model.integer(f"length of {scope.id}", 0, 4 * longest)
+    enc.late[scope.id] = model.integer(f"steps late in {scope.id}", 0, MOST_STEPS)
     for role in structure.roles:
         stages = legal_stages(problem, structure, scope, role)
         for item in structure.body(scope.id, role):
@@ -340,14 +355,50 @@ def longest_iteration(problem: WarpProblem, structure: PlacedKernel, scope: Scop
     handed = sum(len(channel.hand_offs) for channel in structure.channels if channel.scope == scope.id)
     total = max(8, 2 * handed) * problem.device.barrier_latency_cycles
     total += sum(len(channel.hand_offs) for channel in fenced) * problem.device.proxy_fence_cycles
+    widths = range(1, max(problem.device.block_threads // WARPGROUP_THREADS, problem.pins.consumer_warpgroups or 0) + 1)
+    most_releases = sum(len(channel.hand_offs) for channel in structure.channels if channel.scope == scope.id)
     for role in structure.roles:
-        narrow = 1 if role != CONSUMER else WARPGROUP
+        warps = [default_warps(problem, structure, role)] if role != CONSUMER else [WARPGROUP * n for n in widths]
+        crews = [crew_in(problem.times, structure, role, number) for number in warps]
+        total += most_releases * max(problem.times.arrived(crew) for crew in crews)
         for item in structure.body(scope.id, role):
             if item in problem.scopes:
                 child = problem.scopes[item]
-                total += nominal_trips(child) * longest_iteration(problem, structure, child)
+                total += problem.trips.by_scope[item] * longest_iteration(problem, structure, child)
             else:
                 op = structure.ops[item]
-                total += stream_cycles(op, narrow) + arrival_cycles(op, narrow, problem.device.load_latency_percent)
-                total += sum(use.cycles for use in op.uses)
-    return max(total, 1)
+                total += max(_longest(problem.times, op, crew) for crew in crews)
+    floors = [
+        floor_of(problem, structure, scope.id, _crews_at(problem, structure, groups), most_releases, len(fenced)).cycles
+        for groups in widths
+    ]
+    return max(total, *floors, 1)
+
+
+def _longest(times: StreamTimes, op: Op, crew: Crew) -> int:
+    return times.hold(op, crew) + times.result(op, crew) + times.finished(op, crew) + times.queued(op, crew)
+
+
+def _crews_at(problem: WarpProblem, structure: PlacedKernel, groups: int) -> dict[str, Crew]:
+    return {
+        role: crew_in(
+            problem.times,
+            structure,
+            role,
+            WARPGROUP * groups if role == CONSUMER else default_warps(problem, structure, role),
+        )
+        for role in structure.roles
+    }
+
+
+def fewest_releases(problem: WarpProblem, structure: PlacedKernel, scope: str, *, fenced: bool = False) -> int:
+    """Releases of the consumer in one iteration of a loop if all its pipelines (all with a fence, if ``fenced``) were one."""
+    return max(
+        (
+            len(channel.hand_offs)
+            for channel in structure.channels
+            if channel.scope == scope and channel.consumer == CONSUMER
+            if not fenced or release_is_fenced(problem, channel)
+        ),
+        default=0,
+    )

@@ -1,4 +1,5 @@
-"""Which schedule is better, level by level: interval, on-chip bytes, length, synchronisations, then fixed preferences.
+"""Which schedule is better, level by level: interval, rings that are deep enough, on-chip bytes, length, synchronisations, then
+fixed preferences.
 
 The last levels do not judge speed. They make the answer unique and sensible: registers as experts split them (the least that a
 loader may have, the most that helps a consumer), the kernel's own width, source order, earlier buffers deeper.
@@ -23,6 +24,8 @@ def objectives(enc: WarpEncoding) -> list[Expr]:
         # The kernel's thread count is its author's choice: it stays if it has a legal schedule.
         levels.append(linear((-1, own.var), constant=1))
     levels += [linear((1, enc.interval[scope.id])) for scope in enc.loops]
+    if enc.late:
+        levels.append(linear(*((1, late) for late in enc.late.values())))
     levels.append(on_chip(enc))
     if enc.length:
         levels.append(linear(*((1, length) for length in enc.length.values())))

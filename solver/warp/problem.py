@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from warpwright.solver.device.limits import DeviceLimits
 from warpwright.solver.device.machine import Machine, machine
+from warpwright.solver.device.stream_times import StreamTimes
 from warpwright.solver.device.trips import Trips, count_trips
 from warpwright.solver.domain.documents import dumps
 from warpwright.solver.domain.errors import DocumentError, NotApplicable, PinError
@@ -58,6 +59,11 @@ class WarpProblem:
     def trips(self) -> Trips:
         """How often every loop runs, or is assumed to run."""
         return count_trips(self.graph, self.machine.sms)
+
+    @cached_property
+    def times(self) -> StreamTimes:
+        """Least times of the operations on this device."""
+        return StreamTimes(self.graph, self.machine, self.trips)
 
     @cached_property
     def digest(self) -> str:

@@ -30,6 +30,7 @@ from warpwright.solver.warp.layout.role_placement import leaves_the_store_open
 from warpwright.solver.warp.objective import objectives
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.settled import steps_late_of
 from warpwright.solver.warp.timing import loop_times
 from warpwright.solver.warp.verify import violations
 
@@ -107,15 +108,17 @@ def _certified_for(problem: WarpProblem, verdict: Solved) -> Solved:
 
 
 def _worth(problem: WarpProblem, verdict: Verdict) -> tuple[float, ...]:
-    """Sort key of schedules: width kept, intervals, bytes, lengths, synchronisations; lower is better."""
+    """Sort key of schedules: width kept, intervals, steps late, bytes, lengths, synchronisations; lower is better."""
     if not isinstance(verdict, ProvenOptimal | Feasible) or not isinstance(verdict.schedule, WarpSchedule):
         return (math.inf,)
     schedule = verdict.schedule
-    times = loop_times(Reading(problem, schedule))
+    reading = Reading(problem, schedule)
+    times = loop_times(reading)
     widths = [role.warps for role in schedule.roles if role.name == CONSUMER]
     kept = float(widths != [problem.graph.threads // WARP_THREADS])
     total = sum(time.length for time in times)
-    numbers = (*(time.interval for time in times), verdict.certificate.on_chip_bytes, total)
+    late = steps_late_of(reading)
+    numbers = (*(time.interval for time in times), late, verdict.certificate.on_chip_bytes, total)
     return (kept, *numbers, verdict.certificate.synchronisations)
 
 

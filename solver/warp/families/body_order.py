@@ -35,7 +35,7 @@ def build(enc: WarpEncoding) -> None:
                 _build_in_order(enc, scope, role, items)
             _build_results(enc, scope, role)
             for item in items:
-                end = enc.start[scope.id, role, item] + enc.stream(role, item)
+                end = enc.start[scope.id, role, item] + enc.hold(role, item)
                 enc.model.at_least(enc.length[scope.id] - end, 0)
         for index, channel in enumerate(enc.structure.channels):
             for n in range(len(channel.hand_offs)) if channel.scope == scope.id else ():
@@ -45,8 +45,8 @@ def build(enc: WarpEncoding) -> None:
 def _build_in_order(enc: WarpEncoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
     starts = [enc.start[scope.id, role, item] for item in items]
     for n in range(len(items) - 1):
-        enc.model.at_least(starts[n + 1] - starts[n] - enc.stream(role, items[n]), 0)
-    around = starts[0] + enc.interval[scope.id] - starts[-1] - enc.stream(role, items[-1])
+        enc.model.at_least(starts[n + 1] - starts[n] - enc.hold(role, items[n]), 0)
+    around = starts[0] + enc.interval[scope.id] - starts[-1] - enc.hold(role, items[-1])
     enc.model.at_least(around, 0, note=f"{role} finishes {scope.id} before it starts the next iteration")
 
 
@@ -55,7 +55,7 @@ def _build_staged(enc: WarpEncoding, scope: Scope, role: str, items: tuple[str, 
     origin = model.integer(f"origin of {role} in {scope.id}", 0, 2 * interval.hi)
     for item in items:
         key = (scope.id, role, item)
-        model.at_most(enc.phase[key] + enc.stream(role, item) - interval, 0)
+        model.at_most(enc.phase[key] + enc.hold(role, item) - interval, 0)
         for stage, literal in enc.stage_is[key].items():
             offset = enc.start[key] - origin - enc.phase[key] - stage * interval
             model.equal(offset, 0, when=[literal])
@@ -66,13 +66,13 @@ def _build_staged(enc: WarpEncoding, scope: Scope, role: str, items: tuple[str, 
             if (first, second) in implied:
                 model.any_of([before])
             one, other = enc.phase[scope.id, role, first], enc.phase[scope.id, role, second]
-            model.at_least(other - one - enc.stream(role, first), 0, when=[before])
-            model.at_least(one - other - enc.stream(role, second), 0, when=[before.negated()])
+            model.at_least(other - one - enc.hold(role, first), 0, when=[before])
+            model.at_least(one - other - enc.hold(role, second), 0, when=[before.negated()])
             enc.before[scope.id, role, first, second] = before
     _build_stages(enc, scope, role, items)
     _build_spans(enc, scope, role, items)
     for ordering in orderings(enc.problem, enc.structure, scope.id, role):
-        start = enc.start[scope.id, role, ordering.first] + enc.stream(role, ordering.first)
+        start = enc.start[scope.id, role, ordering.first] + enc.hold(role, ordering.first)
         later = enc.start[scope.id, role, ordering.second] + ordering.distance * interval
         model.at_least(later - start, 0, note=f"{ordering.first} before {ordering.second} ({ordering.why})")
 
@@ -162,7 +162,7 @@ def _build_results(enc: WarpEncoding, scope: Scope, role: str) -> None:
             continue
         first: Var = enc.start[scope.id, role, ordering.first]
         later = enc.start[scope.id, role, ordering.second] + ordering.distance * enc.interval[scope.id]
-        result = enc.arrival(role, ordering.first)
+        result = enc.result(role, ordering.first)
         enc.model.at_least(later - first - result, 0, note=f"{ordering.second} needs the result of {op.id}")
 
 

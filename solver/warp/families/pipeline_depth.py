@@ -7,18 +7,20 @@ spans per iteration hands over a value in each, so its refills come sooner and n
 1.4, 1.8; literature.md 2.1 (depth = ceil(R / II)); facebookexperimental/triton pull 1804 (versions >= lead + 1).
 """
 
-from warpwright.solver.device.cycles import arrival_cycles, release_cycles, skew_cycles, unit_cycles
 from warpwright.solver.device.limits import WARP_THREADS, WARPGROUP
+from warpwright.solver.device.stream_steps import Crew
 from warpwright.solver.domain.fact import Fact
-from warpwright.solver.domain.kernel import ROOT, Op, Unit
+from warpwright.solver.domain.kernel import ROOT, Op
 from warpwright.solver.domain.verdict import Violation
-from warpwright.solver.engines.model import Var
-from warpwright.solver.warp.encoding import WarpEncoding, default_warps
-from warpwright.solver.warp.layout.buffer_channels import Channel
+from warpwright.solver.engines.model import Literal, Var
+from warpwright.solver.warp.encoding import WarpEncoding, default_warps, fewest_releases
+from warpwright.solver.warp.floors import crew_in, floor_of
+from warpwright.solver.warp.layout.buffer_channels import Channel, together
 from warpwright.solver.warp.layout.instruction_order import wait_behind
 from warpwright.solver.warp.layout.structure import release_is_fenced, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.settled import MOST_STEPS, Ring, steps_late
 from warpwright.solver.warp.timing import iteration_limit
 
 NAME = "pipeline_depth"
@@ -45,20 +47,49 @@ def build(enc: WarpEncoding) -> None:
                     both = times[first, n] - times[second, n]
                     model.equal(both, 0, when=[literal], note="one pipeline, one barrier")
     for scope in enc.loops:
-        for unit in Unit:
-            busy = unit_cycles(enc.problem.source, scope.id, unit)
-            if busy:
-                model.at_least(enc.interval[scope.id], busy, note=f"{unit.value} is busy {busy} cycles per iteration")
+        _build_floor(enc, scope.id)
+
+
+def _build_floor(enc: WarpEncoding, scope: str) -> None:
+    """The least interval by units, queues and streams, at every width, and how late settled rings are."""
+    releases = fewest_releases(enc.problem, enc.structure, scope)
+    fences = fewest_releases(enc.problem, enc.structure, scope, fenced=True)
+    for groups, wide in enc.width.items() or {1: None}.items():
+        floor = floor_of(enc.problem, enc.structure, scope, enc.crews(groups), releases, fences)
+        note = f"{floor.bounds[0].reason} takes {floor.cycles} cycles per iteration"
+        enc.model.at_least(enc.interval[scope], floor.cycles, when=[wide] if wide else [], note=note)
+        for ring, depths, merged in _rings(enc, scope):
+            for depth, literal in depths.items():
+                late = min(steps_late(enc.problem, ring, enc.crews(groups), floor, depth), MOST_STEPS)
+                if late:
+                    when = [given for given in (wide, literal, merged) if given is not None]
+                    enc.model.at_least(enc.late[scope], late, when=when)
+
+
+def _rings(enc: WarpEncoding, scope: str) -> list[tuple[Ring, dict[int, Literal], Literal | None]]:
+    """Every channel of a loop as a ring, and every pair that may share one: a shared ring is held from its first use to its
+    last, so the worst pair decides.
+    """
+    found: list[tuple[Ring, dict[int, Literal], Literal | None]] = []
+    mine = [index for index, channel in enumerate(enc.structure.channels) if channel.scope == scope]
+    pairs = [(pair, literal) for pair, literal in enc.merged.items() if pair[0] in mine]
+    for members, literal in [*(((index,), None) for index in mine), *pairs]:
+        channels = [enc.structure.channels[index] for index in members]
+        values = [(value.writes, value.reads) for value in together(channels)]
+        fenced = any(release_is_fenced(enc.problem, channel) for channel in channels)
+        roles = (channels[0].producer, channels[0].consumer)
+        ring = Ring(enc.problem, enc.structure, scope, roles, values, fenced=fenced)
+        found.append((ring, enc.depth_is[members[0]], literal))
+    return found
 
 
 def _build_ring(enc: WarpEncoding, index: int) -> None:
     model, channel, latency = enc.model, enc.structure.channels[index], enc.problem.device.barrier_latency_cycles
     interval, values = enc.interval[channel.scope], len(channel.hand_offs)
-    filled_late = enc.skew(channel.scope, channel.producer)
-    skew = enc.skew(channel.scope, channel.consumer)
+    arrived = enc.arrived(channel.consumer)
     fence = enc.problem.device.proxy_fence_cycles
     fenced = release_is_fenced(enc.problem, channel)
-    freed_late = skew + fence if fenced else skew
+    freed_late = arrived + fence if fenced else arrived
     shared = [
         literal
         for pair, literal in enc.merged.items()
@@ -69,7 +100,10 @@ def _build_ring(enc: WarpEncoding, index: int) -> None:
         full, release = enc.full[index, n], enc.release[index, n]
         for item in value.writes:
             start = enc.start[channel.scope, channel.producer, item]
-            model.at_least(full - start - enc.arrival(channel.producer, item) - filled_late, 0)
+            model.at_least(full - start - enc.finished(channel.producer, item), 0)
+            for earlier, queued in _loads_before(enc, channel, item):
+                first = enc.start[channel.scope, channel.producer, earlier]
+                model.at_least(full - first - enc.finished(channel.producer, item), queued)
         for depth, literal in enc.depth_is[index].items():
             iterations, next_value = divmod(n + depth, values)
             for item in channel.hand_offs[next_value].writes:
@@ -79,15 +113,31 @@ def _build_ring(enc: WarpEncoding, index: int) -> None:
         for item in value.reads:
             start = enc.start[channel.scope, channel.consumer, item]
             model.at_least(start - full, latency, note=f"{item} waits for {channel.buffer}")
-            model.at_least(release - start - enc.release_of(channel.consumer, item) - freed_late, 0)
+            model.at_least(release - start - enc.finished(channel.consumer, item) - freed_late, 0)
             late = _results_in_flight(enc, channel.scope, channel.consumer, item)
             for wait in late:
                 model.at_least(release - wait - freed_late, 1, note=f"{item} reads {channel.buffer} until its wait")
             for literal in [] if fenced else shared:
-                end = release - start - enc.release_of(channel.consumer, item) - skew
+                end = release - start - enc.finished(channel.consumer, item) - arrived
                 model.at_least(end, fence, when=[literal])
                 for wait in late:
-                    model.at_least(release - wait - skew, 1 + fence, when=[literal])
+                    model.at_least(release - wait - arrived, 1 + fence, when=[literal])
+
+
+def _loads_before(enc: WarpEncoding, channel: Channel, item: str) -> list[tuple[str, int]]:
+    """Loads that a producer starts before one of its loads in the same iteration, each with the cycles of the queue from it to
+    that load: they arrive in the order of their start.
+    """
+    role, queued, found = channel.producer, 0, list[tuple[str, int]]()
+    items = enc.structure.body(channel.scope, role)
+    if not enc.queued(role, item) or enc.is_staged(channel.scope, role):
+        return []
+    for earlier in reversed(items[: items.index(item)]):
+        cycles = enc.queued(role, earlier)
+        if cycles:
+            queued += cycles
+            found.append((earlier, queued))
+    return found
 
 
 def _results_in_flight(enc: WarpEncoding, scope: str, role: str, item: str) -> list[Var]:
@@ -128,23 +178,23 @@ def life_cycles(problem: WarpProblem, channel: Channel, consumer_warps: int) -> 
     """Cycles from a version's refill to its release if nothing else delays it; divided by the interval, the depth
     that it needs.
     """
-    structure, latency = structure_of(problem), problem.device.barrier_latency_cycles
-    percent = problem.device.load_latency_percent
+    structure, latency, times = structure_of(problem), problem.device.barrier_latency_cycles, problem.times
 
-    def warps(role: str) -> int:
-        return consumer_warps if role == CONSUMER else default_warps(problem, structure, role)
+    def crew(role: str) -> Crew:
+        warps = consumer_warps if role == CONSUMER else default_warps(problem, structure, role)
+        return crew_in(times, structure, role, warps)
 
     def ops(items: tuple[str, ...]) -> tuple[Op, ...]:
         return tuple(structure.ops[item] for item in items if item in problem.ops)
 
-    body = {role: ops(structure.body(channel.scope, role)) for role in (channel.producer, channel.consumer)}
-    late = sum(skew_cycles(body[role], warps(role)) for role in (channel.producer, channel.consumer))
-    late += problem.device.proxy_fence_cycles if release_is_fenced(problem, channel) else 0
+    producer, consumer = crew(channel.producer), crew(channel.consumer)
+    late = problem.device.proxy_fence_cycles if release_is_fenced(problem, channel) else 0
     spent = []
     for value in channel.hand_offs:
-        fill = max((arrival_cycles(op, warps(channel.producer), percent) for op in ops(value.writes)), default=0)
-        spent.append(fill + sum(release_cycles(op, warps(channel.consumer)) for op in ops(value.reads)))
-    return max(spent) + late + 2 * latency
+        fill = max((times.finished(op, producer) for op in ops(value.writes)), default=0)
+        reads = [times.finished(op, consumer) for op in ops(value.reads)]
+        spent.append(fill + sum(reads))
+    return max(spent) + late + times.arrived(consumer) + 2 * latency
 
 
 def explain(problem: WarpProblem, reading: Reading | None) -> tuple[Fact, ...]:

@@ -21,6 +21,7 @@ from warpwright.solver.warp.fallback_schedules import simple_schedule
 from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import WarpProblem, close_problem
 from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.settled import steps_late_of
 from warpwright.solver.warp.timing import loop_times
 from warpwright.solver.warp.verify import violations
 
@@ -144,18 +145,18 @@ def schedule_of(problem: WarpProblem, choice: Choice) -> WarpSchedule:
     return simple_schedule(problem, groups, helper, consumer, pipelines)
 
 
-def judge(problem: WarpProblem, schedule: WarpSchedule) -> tuple[int, int, int, int]:
-    """Interval, shared bytes, length and synchronisations: the levels of the objective, without an engine."""
+def judge(problem: WarpProblem, schedule: WarpSchedule) -> tuple[int, int, int, int, int]:
+    """Interval, steps late, shared bytes, length and synchronisations: the levels of the objective, without an engine."""
     reading = Reading(problem, schedule)
     (time,) = loop_times(reading)
     size = sum(area_bytes(problem.graph, b.bytes, reading.versions(b.name)) for b in shared_buffers(problem.graph))
-    return time.interval, size, time.length, 4 * len(schedule.pipelines)
+    return time.interval, steps_late_of(reading), size, time.length, 4 * len(schedule.pipelines)
 
 
-def best_by_trying(problem: WarpProblem, most: int) -> tuple[int, int, int, int] | None:
+def best_by_trying(problem: WarpProblem, most: int) -> tuple[int, int, int, int, int] | None:
     """The best judgement of all legal choices, of the kernel's own width where it has any; None when none is legal."""
-    own: list[tuple[int, int, int, int]] = []
-    other: list[tuple[int, int, int, int]] = []
+    own: list[tuple[int, int, int, int, int]] = []
+    other: list[tuple[int, int, int, int, int]] = []
     for choice in choices(problem, most):
         schedule = schedule_of(problem, choice)
         if not violations(problem, schedule):

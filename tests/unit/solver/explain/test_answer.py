@@ -43,6 +43,9 @@ def test_what_a_relaxation_says_is_true() -> None:
 def test_an_interval_that_no_depth_in_memory_reaches() -> None:
     found = explain(kernels.gemm(256, 128, 128), H200, "loops.k.interval=2048")
     assert found.possible is False
+    assert "one iteration of k takes 2,561 cycles by contention:products and loads" in found.answer
+    found = explain(kernels.gemm(256, 128, 128), H200, "loops.k.interval=2700")
+    assert found.possible is False
     assert "consumer needs depth >= 2 of As (64 KiB" in found.answer
     assert "a block has 227 KiB" in found.answer
     assert found.relaxations[0].change.startswith("with an interval of")
@@ -50,8 +53,9 @@ def test_an_interval_that_no_depth_in_memory_reaches() -> None:
 
 def test_an_interval_below_the_bound_names_the_unit() -> None:
     found = explain(kernels.gemm(), H200, "loops.k.interval=900")
-    assert "one iteration of k takes 1,024 cycles by resource:tensor_core" in found.answer
-    assert [way.why for way in found.relaxations] == ["loops.k.interval=1024"]
+    assert "cycles by contention:products and loads" in found.answer
+    (way,) = found.relaxations
+    assert explain(kernels.gemm(), H200, way.why).possible is True
 
 
 def test_a_budget_beyond_the_pool() -> None:
@@ -72,7 +76,7 @@ def test_a_width_that_the_tile_does_not_divide_over() -> None:
 def test_a_possible_choice_says_what_it_costs() -> None:
     found = explain(kernels.gemm(), H200, "pipelines.as_bs.depth=2")
     assert found.possible is True
-    assert "interval 1,024 without it" in found.answer
+    assert "interval 1,237 without it" in found.answer
     assert {fact.resource for fact in found.facts} >= {"shared memory", "register pool", "consumer registers"}
     assert all(fact.slack is None or fact.slack >= 0 for fact in found.facts)
 
@@ -87,11 +91,11 @@ def test_a_pin_of_the_request_is_one_of_the_things_to_drop() -> None:
 def test_a_whole_kernel_says_what_binds_and_what_is_left() -> None:
     found = explain(kernels.gemm(), H200)
     assert found.possible is True
-    assert found.binding == ("tensor_core", "shared_memory", "register_pool")
+    assert found.binding == ("shared", "shared_memory", "register_pool")
     memory = next(fact for fact in found.facts if fact.resource == "shared memory")
     assert (memory.used, memory.slack) == (214_016, 18_432)
     assert sum(amount for _, amount in memory.holders) == memory.used
-    assert found.bounds[0].reason == "resource:tensor_core"
+    assert found.bounds[0].reason == "contention:products and loads"
 
 
 def test_a_kernel_without_a_schedule_gets_a_way_out() -> None:

@@ -97,7 +97,7 @@ def test_a_commit_without_jobs_of_its_own_waits_for_those_that_still_run() -> No
     core = stream(
         "mma", Async(product, "p"), Commit(first, "p"), Async(product, "p"), Commit(first, "p"), Commit(second, "p")
     )
-    one, all_done = (stream(b.name, WaitStep(b, 0, 0.0, b.name), Mark("k", 0)) for b in (first, second))
+    one, all_done = (stream(b.name, WaitStep(b, 0, b.name), Mark("k", 0)) for b in (first, second))
     EventSimulation([core, one, all_done]).run()
     assert one.marks["k", 0] == pytest.approx(100.0)
     assert all_done.marks["k", 0] == pytest.approx(200.0)
@@ -111,9 +111,9 @@ def test_tail_occupies_no_unit() -> None:
 
 
 def test_a_barrier_phase_needs_all_arrivals_and_wakes_with_latency() -> None:
-    full = Barrier("full", 2)
+    full = Barrier("full", 2, latency=5.0)
     load = OperationCost("load", (("fill", 30.0),))
-    waiting = stream("consumer", WaitStep(full, 0, 5.0, "full"), Mark("k", 0))
+    waiting = stream("consumer", WaitStep(full, 0, "full"), Mark("k", 0))
     early = stream("early", Arrive(full))
     late = stream("late", Async(load, "p"), Commit(full, "p"))
     engine = EventSimulation([waiting, early, late])
@@ -128,9 +128,19 @@ def test_parity_of_a_fresh_barrier_lets_the_producer_pass_and_the_consumer_wait(
     barrier = Barrier("empty", 1)
     assert barrier.passes(1)
     assert not barrier.passes(0)
-    barrier.arrive()
+    EventSimulation([stream("producer", Arrive(barrier))]).run()
     assert barrier.passes(0)
     assert not barrier.passes(1)
+
+
+def test_a_phase_that_was_over_for_long_enough_is_not_waited_for() -> None:
+    """Its latency is the barrier's own: who comes after it waits for nothing, who comes within it waits for the rest."""
+    for began, end in ((10.0, 10.0), (3.0, 5.0)):
+        full = Barrier("full", 1, latency=5.0)
+        work = OperationCost("work", (), floor=began)
+        waiting = stream("consumer", RunStep(work), WaitStep(full, 0, "full"), Mark("k", 0))
+        EventSimulation([stream("producer", Arrive(full)), waiting]).run()
+        assert waiting.marks["k", 0] == pytest.approx(end)
 
 
 def test_thread_barriers_release_all_members_together() -> None:
@@ -142,8 +152,8 @@ def test_thread_barriers_release_all_members_together() -> None:
 
 def test_streams_that_wait_for_each_other_are_reported() -> None:
     left, right = Barrier("left", 1), Barrier("right", 1)
-    a = stream("a", WaitStep(left, 0, 0.0, "full:left"), Arrive(right))
-    b = stream("b", WaitStep(right, 0, 0.0, "full:right"), Arrive(left))
+    a = stream("a", WaitStep(left, 0, "full:left"), Arrive(right))
+    b = stream("b", WaitStep(right, 0, "full:right"), Arrive(left))
     engine = EventSimulation([a, b])
     engine.run()
     assert engine.stuck() == ("a waits for full:left", "b waits for full:right")

@@ -12,7 +12,7 @@ from warpwright.solver.domain import dumps, loads
 from warpwright.solver.domain.kernel import KernelGraph
 from warpwright.solver.domain.pins import DepthPin, Pins, PipelinePin, PlacementPin, RolePin, StagePin
 from warpwright.solver.domain.schedule import Fence, Instruction, OpRef, Sync, WarpSchedule
-from warpwright.solver.domain.verdict import Feasible, Infeasible, ProvenOptimal, Unknown, Verdict, Violation
+from warpwright.solver.domain.verdict import Bound, Feasible, Infeasible, ProvenOptimal, Unknown, Verdict, Violation
 from warpwright.solver.engines import Budget, Engine, EngineResult, EngineStatus
 from warpwright.solver.engines.model import Model
 from warpwright.solver.profiles import load_profile
@@ -47,6 +47,10 @@ def _word(item: Instruction) -> str:
     return f"{item.sync.value.split('_')[1]} {item.pipeline}@{item.stage}"
 
 
+SHARED_MEMORY = ("busy:shared", "contention:products and loads")
+"""Operands of warpgroup products come out of shared memory for every instruction, which loads fill at the same time."""
+
+
 @pytest.mark.parametrize(
     ("graph", "depth"),
     [
@@ -62,8 +66,7 @@ def test_depths_are_where_the_device_stops_gaining(graph: KernelGraph, depth: in
     """Measured on an H200, 8192 cubed: one version less was 2 to 30 % slower, one more gained nothing or did not fit."""
     schedule, verdict = answer(graph)
     assert [(p.name, p.depth) for p in schedule.pipelines] == [("as_bs", depth)]
-    one_group = graph.threads == 128
-    assert verdict.certificate.lower_bound.reason == ("stream:consumer" if one_group else "resource:tensor_core")
+    assert verdict.certificate.lower_bound.reason in SHARED_MEMORY
     assert verdict.certificate.gap_cycles == 0
 
 
@@ -90,7 +93,11 @@ def test_an_asynchronous_product_is_overlapped_by_a_stage_offset() -> None:
     body = words(schedule, "k", "consumer")
     assert body.index("qk") < body.index("pv") < body.index("qk_done") < body.index("release ks@0")
     assert "wait vs@1" in body
-    assert verdict.certificate.initiation_interval_cycles == 2048
+    _, blocking = answer(kernels.attention())
+    sequential = blocking.certificate.initiation_interval_cycles
+    assert verdict.certificate.initiation_interval_cycles is not None
+    assert sequential is not None
+    assert 2048 < verdict.certificate.initiation_interval_cycles < sequential
     in_order, _ = answer(kernels.attention(waits=False), Pins(software_pipelining=False))
     assert not any(isinstance(i, Sync) and i.stage for i in in_order.program("k").body("consumer"))
 
@@ -120,8 +127,10 @@ def test_both_engines_give_the_same_schedule(graph: KernelGraph) -> None:
 
 def test_memory_that_holds_fewer_versions_costs_interval_and_says_so() -> None:
     _, verdict = answer(kernels.gemm(), Pins(depths=(DepthPin("As", 2),)))
-    assert verdict.certificate.initiation_interval_cycles == 1288
-    assert (verdict.certificate.lower_bound.cycles, verdict.certificate.lower_bound.reason) == (1288, "ring:As")
+    _, roomy = answer(kernels.gemm())
+    bound = verdict.certificate.lower_bound
+    assert bound.reason == "ring:As"
+    assert verdict.certificate.initiation_interval_cycles == bound.cycles > roomy.certificate.lower_bound.cycles
 
 
 def test_the_kernels_own_width_is_kept_unless_it_cannot_be() -> None:
@@ -278,18 +287,21 @@ def test_every_better_schedule_is_reported_while_the_search_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("graph", "reason", "cycles"),
+    ("graph", "reason"),
     [
-        (kernels.gemm(), "resource:tensor_core", 1024),
-        (kernels.gemm(128, 128, 64, trips=1), "ring:As", 1871),
-        (kernels.attention(192, 128, threads=384), "resource:tensor_core", 3072),
+        (kernels.gemm(), "contention:products and loads"),
+        (kernels.gemm(128, 128, 64, trips=1), "ring:As"),
+        (kernels.gemm(64, 256, threads=128), "busy:shared"),
+        (kernels.attention(192, 128, threads=384), "phases:contention:products and loads/stream:consumer"),
     ],
 )
-def test_the_bound_is_named(graph: KernelGraph, reason: str, cycles: int) -> None:
-    bounds = lower_bounds(close_problem(graph, H200))["k"]
+def test_the_bound_is_named(graph: KernelGraph, reason: str) -> None:
+    problem = close_problem(graph, H200, Pins(consumer_warpgroups=graph.threads // 128))
+    bounds = lower_bounds(problem)["k"]
     assert bounds[0].reason == reason
-    assert bounds[0].cycles == cycles
     assert [b.cycles for b in bounds] == sorted((b.cycles for b in bounds), reverse=True)
+    products = sum(use.cycles for op in graph.ops if op.gemm is not None for use in op.uses)
+    assert Bound(products, "resource:tensor_core") in bounds
 
 
 @pytest.mark.parametrize("engine", ["cpsat", "z3"])
