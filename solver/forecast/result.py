@@ -38,7 +38,7 @@ class Simulation:
     """A simulated schedule.
 
     ``cycles`` is one launch of the whole grid at the clock ``clock_mhz``; ``interval_cycles`` one iteration of the
-    innermost main loop in the steady state with ``blocks_per_sm`` blocks sharing an SM. ``deadlock`` lists who waits for
+    main loop in the steady state with ``blocks_per_sm`` blocks sharing an SM. ``deadlock`` lists who waits for
     what if nothing can continue; then the times are 0. ``reasons`` are remarks for a person.
     """
 
@@ -63,6 +63,10 @@ class Simulation:
     """Need and budget by role, as the rules count them."""
     steady_cycles: tuple[float, float] | None = None
     """Begin and end of the main loop's steady state in the block's time; None without a loop."""
+    settled: Mapping[str, float] = field(default_factory=dict)
+    """Interval of every loop with enough iterations to settle, by scope, in cycles."""
+    waits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By loop, the share of its interval that its slowest stream waits, by cause."""
 
     @property
     def deadlocked(self) -> bool:

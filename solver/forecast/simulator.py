@@ -24,6 +24,7 @@ from warpwright.solver.forecast.result import Simulation, Stall, TimelineEvent
 from warpwright.solver.warp.problem import close_problem
 from warpwright.solver.warp.registers import entry_of, role_registers
 from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.timing import loops_by_weight
 
 __all__ = ["PlayableKernel", "iterations", "play", "simulate"]
 
@@ -56,12 +57,23 @@ class PlayableKernel:
 
 
 @dataclass(frozen=True, slots=True)
+class _Settled:
+    """A loop as it was played: interval with the loops in it, unit rates, place in time, and waits of the slowest stream."""
+
+    interval: float
+    rates: dict[str, float]
+    steady: tuple[float, float]
+    waits: dict[str, float]
+    settles: bool
+    """Whether there were enough iterations for the pipelines to fill before it was measured."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Played:
     cycles: float
-    interval: float
+    loops: dict[str, _Settled]
     busy: dict[str, float]
     engine: EventSimulation
-    steady: tuple[float, float] | None = None
 
 
 def iterations(ahead: int) -> int:
@@ -78,9 +90,9 @@ def simulate(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedul
     """
     device = machine(profile)
     ahead = max((pipeline.depth for pipeline in schedule.pipelines), default=1)
-    loops = loops_of(graph, device.sms, iterations(ahead))
     costs = OperationCosts(graph, device)
     reading = Reading(close_problem(replace(graph, pins=Pins()), profile), schedule)
+    loops = loops_of(graph, device.sms, iterations(ahead), next(iter(loops_by_weight(reading.problem)), ""))
     registers = role_registers(reading)
     versions = {buffer.name: reading.versions(buffer.name) for buffer in tensor_buffers(graph)}
     footprint = Footprint(
@@ -127,11 +139,12 @@ def play(block: PlayableKernel, device: Machine) -> Simulation:
     lasted = max(full.cycles, 1.0)  # a kernel without costs takes no time; its units are idle, not undefined
     busy = {unit: full.busy.get(unit, 0.0) / lasted * (total / slots) / max(1, ceil(total / slots)) for unit in UNITS}
     clock = _clock(device, busy)
+    headline = _headline(block.loops, full)
     return Simulation(
         cycles=cycles,
         nanoseconds=cycles * 1e3 / clock + device.launch_ns,
         clock_mhz=clock,
-        interval_cycles=full.interval,
+        interval_cycles=0.0 if headline is None else headline.interval,
         block_cycles=full.cycles,
         waves=waves,
         blocks_per_sm=occupancy,
@@ -144,7 +157,9 @@ def play(block: PlayableKernel, device: Machine) -> Simulation:
         reasons=tuple(reasons),
         footprint=block.footprint,
         registers=block.registers,
-        steady_cycles=full.steady,
+        steady_cycles=None if headline is None else headline.steady,
+        settled={scope: one.interval for scope, one in full.loops.items() if one.settles},
+        waits={scope: one.waits for scope, one in full.loops.items()},
     )
 
 
@@ -166,10 +181,13 @@ def _play_sm(block: PlayableKernel, device: Machine, miss: Mapping[str, float], 
     units = sorted(set(turns.busy) | set(together.busy))
     return _Played(
         mix(turns.cycles, together.cycles),
-        mix(turns.interval, together.interval),
+        {
+            scope: replace(one, interval=mix(one.interval, together.loops[scope].interval))
+            for scope, one in turns.loops.items()
+            if scope in together.loops
+        },
         {unit: mix(turns.busy.get(unit, 0.0), together.busy.get(unit, 0.0)) for unit in units},
         turns.engine,
-        turns.steady,
     )
 
 
@@ -185,44 +203,58 @@ def _play_once(
     engine = EventSimulation(streams, side_by_side=side_by_side, timeline=TIMELINE_EVENTS)
     cycles = engine.run()
     busy = dict(engine.busy)
-    interval, steady = 0.0, None
-    for scope, played in block.loops.played.items():
-        if scope in {s.parent for s in block.graph.scopes}:
+    found: dict[str, _Settled] = {}
+    for scope in block.loops.inner_first():
+        one = _interval(engine, scope, block.loops.played[scope], block.ahead)
+        if one is None:
             continue
-        shown = block.loops.played_entries(scope)
-        found = _interval(engine, scope, played, block.ahead)
-        if found is None:
-            continue
-        interval, rates, steady = found
-        left = block.loops.counted.total(scope) - played * shown
-        cycles += left * interval
-        for unit, rate in rates.items():
-            busy[unit] = busy.get(unit, 0.0) + rate * left * interval
-    return _Played(cycles, interval, busy, engine, steady)
+        counted, inside = block.loops.counted, block.loops.children(scope)
+        nested = {child: found[child].interval for child in inside if child in found}
+        own = max(0.0, one.interval - sum(block.loops.played[child] * each for child, each in nested.items()))
+        left = counted.total(scope) - block.loops.played[scope] * block.loops.played_entries(scope)
+        cycles += left * own
+        share = own / one.interval
+        for unit, rate in one.rates.items():
+            busy[unit] = busy.get(unit, 0.0) + rate * left * one.interval * share
+        whole = own + sum(counted.by_scope[child] * each for child, each in nested.items())
+        found[scope] = replace(one, interval=whole)
+    return _Played(cycles, found, busy, engine)
 
 
-def _interval(
-    engine: EventSimulation, scope: str, played: int, ahead: int
-) -> tuple[float, dict[str, float], tuple[float, float]] | None:
-    """Steady interval of a loop, unit rates in it, and its place in time, from the slowest stream.
-
-    The last ``ahead`` steps load nothing.
-    """
-    best: tuple[float, dict[str, float], tuple[float, float]] | None = None
+def _interval(engine: EventSimulation, scope: str, played: int, ahead: int) -> _Settled | None:
+    """Interval of a loop as it was played, from the slowest stream: the last ``ahead`` steps load nothing."""
+    best: _Settled | None = None
     for stream in engine.streams:
         last = min(played - 1, max((step for loop, step in stream.marks if loop == scope), default=-1))
         if last < 1:
             continue
-        end = max(1, last - ahead) if last > MEASURED + ahead else last
+        settles = last > MEASURED + ahead
+        end = max(1, last - ahead) if settles else last
         begin = max(0, end - MEASURED)
-        length = stream.marks[(scope, end)] - stream.marks[(scope, begin)]
-        count = end - begin
-        if length <= 0 or (best is not None and length / count <= best[0]):
+        start, stop = stream.marks[(scope, begin)], stream.marks[(scope, end)]
+        length, count = stop - start, end - begin
+        if length <= 0 or (best is not None and length / count <= best.interval):
             continue
         later, earlier = (engine.snapshots[(f"{stream.name}/{scope}", step)] for step in (end, begin))
         rates = {unit: (later[unit] - earlier.get(unit, 0.0)) / length for unit in later}
-        best = length / count, rates, (_steady_from(stream, scope, begin, length / count), stream.marks[(scope, end)])
+        waits: dict[str, float] = {}
+        for waited, until, cause in stream.stalls:
+            lasted = min(until, stop) - max(waited, start)
+            if lasted > 0:
+                waits[cause] = waits.get(cause, 0.0) + lasted / length
+        steady = (_steady_from(stream, scope, begin, length / count), stop)
+        best = _Settled(length / count, rates, steady, waits, settles)
     return best
+
+
+def _headline(loops: Loops, played: _Played) -> _Settled | None:
+    """The loop that a certificate is about if it was played, else the one with most cycles; None without a loop."""
+    if loops.headline in played.loops:
+        return played.loops[loops.headline]
+    innermost = [scope for scope in played.loops if not loops.children(scope)]
+    if not innermost:
+        return None
+    return played.loops[max(innermost, key=lambda scope: loops.counted.total(scope) * played.loops[scope].interval)]
 
 
 def _steady_from(stream: Stream, scope: str, begin: int, interval: float) -> float:
