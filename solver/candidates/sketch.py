@@ -28,7 +28,8 @@ def sketch(space: Space, structure: Structure, problem: WarpProblem) -> WarpSche
         GraphError: the graph names something that it does not have.
         PinError: the structure asks for a store role that a pin forbids.
     """
-    placed = structure_of(problem.with_pins(Pins(store_role=structure.store_role)))
+    chosen = structure.pins()
+    placed = structure_of(problem.with_pins(Pins(placements=chosen.placements, store_role=structure.store_role)))
     warps = WARPGROUP * structure.warpgroups
     roles = [Role(CONSUMER, 0, warps, structure.consumer_registers)]
     for name in placed.roles:

@@ -13,6 +13,7 @@ from warpwright.solver.device.limits import LARGEST_DEPTH, USEFUL_REGISTERS, WAR
 from warpwright.solver.device.shared_memory import area_bytes, shared_buffers, static_bytes
 from warpwright.solver.device.wgmma import partition
 from warpwright.solver.domain import (
+    ROOT,
     DepthPin,
     GemmShape,
     HardwareProfile,
@@ -21,6 +22,7 @@ from warpwright.solver.domain import (
     OpKind,
     Pins,
     PipelinePin,
+    PlacementPin,
     RolePin,
     ScopeKind,
 )
@@ -44,6 +46,8 @@ class Structure:
     overlapped: bool = False
     grouped: tuple[tuple[str, ...], ...] = ()
     """Buffers that share a pipeline, group by group; empty if ``merged`` decides for all."""
+    unsplit: tuple[str, ...] = ()
+    """Loads that run in the consumer, so that there is no load role."""
 
     def depth(self, buffer: str) -> int:
         """Versions of a buffer; 1 if it is not loaded in a loop."""
@@ -57,6 +61,7 @@ class Structure:
         if self.store_role:
             roles.append(RolePin("store", registers_per_thread=self.load_registers))
         return Pins(
+            placements=tuple(PlacementPin(op, "consumer") for op in self.unsplit),
             roles=tuple(roles),
             depths=tuple(DepthPin(name, depth) for name, depth in self.depths),
             consumer_warpgroups=self.warpgroups,
@@ -69,6 +74,8 @@ class Structure:
     def described(self) -> dict[str, str]:
         """The structure in words, for tables and reports."""
         registers = f"{self.load_registers}/{self.consumer_registers}" if self.consumer_registers else "as launched"
+        if self.unsplit:
+            return {"consumer_warpgroups": str(self.warpgroups), "roles": "one", "registers": registers}
         return {
             "consumer_warpgroups": str(self.warpgroups),
             "pipelines": "one per product" if self.grouped else "merged" if self.merged else "separate",
@@ -99,6 +106,9 @@ class Space:
     can_overlap: bool
     operands: tuple[tuple[str, ...], ...] = ()
     """Loaded buffers that the same operations read, if there are several such groups: a pipeline for each is a choice."""
+    unsplit: tuple[str, ...] = ()
+    """All loads of a kernel without products whose loops neither load nor store: each role would run once, and the consumer
+    would wait for the load role as long as for its own loads."""
 
     def bytes_of(self, structure: Structure) -> int:
         """Least shared memory of the structure: all versions, and barriers as if one pipeline had them all."""
@@ -116,6 +126,9 @@ class Space:
         free = [name for name in names if name not in fixed]
         merged, store = pins.merged_pipelines is True, pins.store_role is True
         overlapped = pins.software_pipelining is True
+        if self.unsplit:
+            yield Structure(warpgroups, merged, (), store, 0, 0, overlapped, unsplit=self.unsplit)
+            return
         load, consumer = register_splits(profile, warpgroups)[0]
         for depth in range(1, LARGEST_DEPTH + 1):
             depths = tuple((name, fixed.get(name, depth)) for name in names)
@@ -130,6 +143,8 @@ class Space:
 
     def refined(self, structure: Structure, profile: HardwareProfile) -> Iterator[Structure]:
         """Neighbours of a good structure: merging, a store role, register splits, one deeper buffer, overlap."""
+        if self.unsplit:
+            return
         if self.can_merge:
             yield replace(structure, merged=True)
         if self.can_store:
@@ -169,6 +184,7 @@ def space_of(graph: KernelGraph, plain: Collection[str] = ()) -> Space:
         )
         if names:
             loaded[scope.id] = tuple(names)
+    stores = any(op.kind is OpKind.TMA_STORE and op.scope != ROOT for op in graph.ops)
     ring = {name for names in loaded.values() for name in names}
     fixed = sum(area_bytes(graph, b.bytes) for b in shared_buffers(graph) if b.name not in ring)
     shapes = [op.gemm for op in graph.ops if op.gemm is not None]
@@ -182,6 +198,7 @@ def space_of(graph: KernelGraph, plain: Collection[str] = ()) -> Space:
         can_store=any(op.kind is OpKind.TMA_STORE for op in graph.ops),
         can_overlap=any(count > 1 for count in products.values()),
         operands=_operands(graph, loaded),
+        unsplit=() if loaded or stores or shapes else tuple(op.id for op in loads),
     )
 
 

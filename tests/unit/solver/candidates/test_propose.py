@@ -8,7 +8,7 @@ from benchmarks.kernels.graphs import attention_graph, gemm_graph
 from tests import kernels
 from tests.unit.solver.candidates.warp_schedules import warp_schedule
 from warpwright.solver.candidates import propose, propose_family
-from warpwright.solver.domain import DepthPin, KernelGraph, Outcome, Pins, Proposals, dumps
+from warpwright.solver.domain import ROOT, DepthPin, KernelGraph, Memory, Outcome, Pins, Proposals, dumps
 from warpwright.solver.forecast import simulate
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.certificate_check import certified_problem, check_certificate
@@ -49,6 +49,22 @@ def test_eight_verified_schedules_no_two_alike(gemm: Proposals, attention: Propo
             assert check_certificate(problem, schedule, candidate.certificate, fault).refused == ()
             assert candidate.outcome is Outcome.PROPOSED
             assert candidate.params == family[candidate.variant][0]
+
+
+@pytest.mark.parametrize(("looped", "roles"), [(False, {"consumer"}), (True, {"consumer", "load"})])
+def test_a_kernel_without_a_loop_gets_no_role_split(looped: bool, roles: set[str]) -> None:
+    """Each role would run once: the consumer waits for the load role as long as for its own loads."""
+    s = kernels.Sketch("scaled", 128)
+    s.buffer("Xs", Memory.SHARED, (64, 64), "float32")
+    s.buffer("Ys", Memory.SHARED, (64, 64), "float32")
+    scope = s.loop("k", 16) if looped else ROOT
+    s.load("copy_x", "Xs", scope, source="X")
+    s.each("scale", ["Xs"], ["Ys"], scope, floats=64 * 64)
+    s.store("store_y", "Ys", scope, target="Y")
+    proposals = propose(s.graph(), H200, count=4)
+    assert proposals.candidates
+    assert {role.name for c in proposals.candidates for role in warp_schedule(c).roles if role.name != "store"} == roles
+    assert {c.structure.get("roles", "") for c in proposals.candidates} == ({""} if looped else {"one"})
 
 
 def test_best_forecast_first(gemm: Proposals, attention: Proposals) -> None:
