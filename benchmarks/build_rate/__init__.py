@@ -1,0 +1,1 @@
+"""How many of the proposed candidates build, over kernels that nobody here wrote; see ``__main__``."""
