@@ -26,8 +26,8 @@ __all__ = ["Row", "main", "table"]
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "integration" / "lowering" / "frontend" / "corpus"
 KINDS = ("scheduled", "default", "role_based", "unspecialized")
 MODULES = {"z3-solver": "z3"}
-RECORDED = ("outcome", "message")
-"""What is kept of a candidate that was not measured."""
+RECORDED = ("kind", "outcome", "measured_ns", "failure", "not_honoured")
+"""What is kept of each candidate, besides its rounds and what the verifier says of it."""
 
 
 @dataclass
@@ -44,7 +44,8 @@ class Row:
     agreed: int = 0
     device: dict[str, Any] | None = None
     error: str = ""
-    not_measured: list[dict[str, Any]] = field(default_factory=list)
+    tied: int = 0
+    candidates: list[dict[str, Any]] = field(default_factory=list)
 
 
 def kernels() -> Iterator[tuple[Path, str]]:
@@ -85,6 +86,7 @@ def environment(data: Path) -> dict[str, str]:
 
 def read(row: Row, answer: Mapping[str, Any]) -> Row:
     """A row from an answer of ``tune --json``."""
+    row.tied = len(answer.get("tied") or [])
     if "candidates" not in answer:
         row.error = json.dumps(answer)[-400:]
     for candidate in answer.get("candidates", []):
@@ -94,8 +96,12 @@ def read(row: Row, answer: Mapping[str, Any]) -> Row:
         measured = candidate.get("measured_ns")
         if measured:
             row.fastest_ns[kind] = min(measured, row.fastest_ns.get(kind, measured))
-        else:
-            row.not_measured.append({"kind": kind, **{name: candidate.get(name) for name in RECORDED}})
+        refusals = ((candidate.get("report") or {}).get("verifier") or {}).get("violations") or []
+        rounds = (candidate.get("measurement") or {}).get("rounds_ns") or []
+        row.candidates.append(
+            {name: candidate.get(name) for name in RECORDED}
+            | {"refused_by": [each["rule"] for each in refusals], "rounds_ns": rounds}
+        )
         if candidate["id"] == answer.get("best"):
             row.best = kind
             row.device = (candidate.get("measurement") or {}).get("device")

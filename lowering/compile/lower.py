@@ -97,9 +97,16 @@ def read_ir(text: str) -> tirx.PrimFunc:
 
 
 def lower(
-    function: tirx.PrimFunc, arch: str, variant: CandidateKind, configs: Mapping[str, Any] | None = None
+    function: tirx.PrimFunc,
+    arch: str,
+    variant: CandidateKind,
+    configs: Mapping[str, Any] | None = None,
+    *,
+    plain_reference: bool = False,
 ) -> Lowered:
     """Lowers one kernel for one architecture; ``configs`` are pass configurations in place of the variant's own.
+
+    ``plain_reference``: the reference, the unspecialised build, has plain loops: pipelined ones would compute something else.
 
     Any error is a refusal by TileLang: what reading can see, it has refused (:mod:`warpwright.lowering.frontend.launch`).
     """
@@ -109,7 +116,7 @@ def lower(
     plain = False
     if variant is CandidateKind.UNSPECIALIZED:
         waiting = with_waiting_products(function)
-        plain = not waiting.same_as(function)
+        plain = plain_reference or not waiting.same_as(function)
         # TileLang's pipelining moves statements to other iterations; the barriers count those of the source.
         function = unpipelined(waiting) if plain else function
     try:

@@ -7,6 +7,7 @@ from typing import Any
 
 from warpwright.lowering.compile import honour, ptxas
 from warpwright.lowering.compile.build import BuildResult, build
+from warpwright.lowering.compile.carried_values import carried_value
 from warpwright.lowering.compile.launchable import over_resource
 from warpwright.lowering.compile.lower import Lowered, arguments, lower, read_ir
 from warpwright.lowering.compile.lowering_error import reason_of
@@ -52,10 +53,13 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
     begun = time.monotonic()
     function = read_ir(payload["ir"])
     parameters = arguments(function)
+    profile = load(HardwareProfile, payload["profile"]) if payload.get("profile") else None
     seconds["load"] = time.monotonic() - begun
     begun = time.monotonic()
     try:
-        lowered = lower(function, arch, variant)
+        is_reference = variant is CandidateKind.UNSPECIALIZED
+        plain = is_reference and profile is not None and bool(carried_value(function, profile))
+        lowered = lower(function, arch, variant, plain_reference=plain)
     except WarpwrightError:
         raise
     except Exception as error:  # noqa: BLE001 - TileLang refuses a schedule with many error types; they all mean the same
@@ -71,7 +75,6 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
         "fences_added": lowered.fences_added,
     }
     plan = load(WarpSchedule, payload["schedule"]) if payload.get("schedule") else None
-    profile = load(HardwareProfile, payload["profile"]) if payload.get("profile") else None
     launch = _launch(lowered, found, 0)
     if profile is not None and (over := over_resource(launch, 0, profile)) is not None:
         # The device compiler may need minutes for what no device can hold.

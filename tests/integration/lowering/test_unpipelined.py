@@ -3,11 +3,13 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from warpwright.lowering.compile import from_document
-from warpwright.solver.domain import Outcome
+from warpwright.solver.domain import Outcome, dump
+from warpwright.solver.profiles import load_profile
 from warpwright.tuning.children import ChildPool, Limits, Returned
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,7 +29,17 @@ for name in sys.argv[2:]:
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ir")
     subprocess.run(
-        [sys.executable, "-c", BUILD, folder, "filled_twice", "two_loops", "split_k_gemm"],
+        [
+            sys.executable,
+            "-c",
+            BUILD,
+            folder,
+            "filled_twice",
+            "two_loops",
+            "split_k_gemm",
+            "guarded_copies",
+            "last_tile_again",
+        ],
         check=True,
         cwd=ROOT,
         timeout=120,
@@ -42,12 +54,22 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("filled_twice", "default", Outcome.COMPILED, False),
         ("two_loops", "unspecialized", Outcome.COMPILED, True),
         ("split_k_gemm", "unspecialized", Outcome.COMPILED, False),
+        ("guarded_copies", "unspecialized", Outcome.COMPILED, True),
+        ("guarded_copies", "default", Outcome.COMPILED, False),
+        ("last_tile_again", "unspecialized", Outcome.COMPILED, True),
     ],
 )
-def test_only_a_reference_that_cannot_be_pipelined_is_plain(
+def test_only_a_reference_that_pipelining_refuses_or_changes_is_plain(
     kernels: Path, name: str, variant: str, kind: Outcome, plain: bool
 ) -> None:
-    job = {"ir": (kernels / name).read_text(), "arch": "sm_90a", "variant": variant, "schedule": None, "output": ""}
+    job: dict[str, Any] = {
+        "ir": (kernels / name).read_text(),
+        "arch": "sm_90a",
+        "variant": variant,
+        "schedule": None,
+        "output": "",
+    }
+    job["profile"] = dump(load_profile("h200"))
     with ChildPool(1) as pool:
         reply = pool.run("compile.cuda", {**job, "source_only": True}, Limits(wall_seconds=120))
     assert isinstance(reply, Returned)
