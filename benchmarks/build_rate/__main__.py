@@ -11,6 +11,7 @@ The exit code is 1 if less than 98 % of the candidates build.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -133,9 +134,20 @@ def recorded(checkout: Path, program: str, work: Path) -> Iterator[tuple[dict[st
     folder = work / "kernels" / program.removesuffix(".py").replace("/", "_")
     if not (folder / "kernels.json").is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "benchmarks.build_rate.capture", str(checkout / program), str(folder)]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.build_rate.capture",
+            str((checkout / program).resolve()),
+            str(folder.resolve()),
+        ]
         try:
-            subprocess.run(command, cwd=ROOT, capture_output=True, timeout=CAPTURE_SECONDS, check=False)
+            # The program's own files, such as the tuner's log, stay in the work folder.
+            paths = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
+            environment = {**os.environ, "PYTHONPATH": paths}
+            subprocess.run(
+                command, cwd=folder, env=environment, capture_output=True, timeout=CAPTURE_SECONDS, check=False
+            )
         except subprocess.TimeoutExpired:
             return
     if (folder / "kernels.json").is_file():
@@ -180,7 +192,7 @@ def _report(rows: Sequence[Row], options: argparse.Namespace) -> dict[str, Any]:
     return {
         "repository": options.checkout.resolve().name,
         "commit": commit or "unknown",
-        "command": " ".join(["python -m benchmarks.build_rate CHECKOUT --out docs/results", *told]),
+        "command": " ".join(["python -m benchmarks.build_rate CHECKOUT --work WORK --out docs/results", *told]),
         "asked": asked,
         "versions": {"tilelang": version("tilelang"), "constraint_set": CONSTRAINT_SET},
         "total": {
@@ -216,9 +228,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with pools[0] as compilers, pools[1] as solvers:
         builder = Builder(compilers, solvers, options, options.work)
         for program in programs(options.checkout, options.only):
+            if time.monotonic() > until:
+                break
             for kernel, ir in recorded(options.checkout, program, options.work):
                 key = (program, kernel["name"], json.dumps(kernel["parameters"]))
-                if key in rows or time.monotonic() > until:
+                if key in rows:
                     continue
                 rows[key] = row = builder.row(program, kernel, ir)
                 with kept.open("a") as file:
