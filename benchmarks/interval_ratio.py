@@ -3,7 +3,7 @@
 Kernels are IR documents in folders (those of the tests' corpus and the examples' variants, made by ``python
 tests/integration/lowering/frontend/build_corpus.py FOLDER``), or kernel files. Each is solved, and its schedule is played. A
 row has the headline loop, its lower bound, the proven interval, the interval that the forecast settles at, their ratio, and
-the losses in between: what the slowest stream of the play waits for or loses to shared units, as shares of the forecast's
+the losses in between: what the busiest stream of the play waits for or loses to shared units, as shares of the forecast's
 interval. Loops that end before they settle (fewer iterations than pipelines need to fill and drain) are listed without a ratio.
 
 Prints JSON; ``--table`` prints Markdown instead.

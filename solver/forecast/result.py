@@ -66,7 +66,7 @@ class Simulation:
     settled: Mapping[str, float] = field(default_factory=dict)
     """Interval of every loop with enough iterations to settle, by scope, in cycles."""
     waits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """By loop, the share of its interval that its slowest stream waits, by cause."""
+    """By loop, the share of its interval that its busiest stream waits, by cause."""
 
     @property
     def deadlocked(self) -> bool:

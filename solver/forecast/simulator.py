@@ -31,6 +31,8 @@ __all__ = ["PlayableKernel", "iterations", "play", "simulate"]
 MEASURED = 6
 """Innermost iterations that give the interval, after the pipelines are full and before the loads end."""
 TIMELINE_EVENTS = 400
+ALIKE = 0.98
+"""Streams whose intervals differ by less have the same one."""
 UNITS = ("tensor_core", "shared", "sfu", "alu", "fill", "memory", "copy")
 
 StreamBuilder = Callable[[Mapping[str, float], int], list[Stream]]
@@ -58,7 +60,7 @@ class PlayableKernel:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """A loop as it was played: interval with the loops in it, unit rates, place in time, and waits of the slowest stream."""
+    """A loop as it was played: interval with the loops in it, unit rates, place in time, and waits of its busiest stream."""
 
     interval: float
     rates: dict[str, float]
@@ -223,7 +225,7 @@ def _play_once(
 
 def _interval(engine: EventSimulation, scope: str, played: int, ahead: int) -> _Settled | None:
     """Interval of a loop as it was played, from the slowest stream: the last ``ahead`` steps load nothing."""
-    best: _Settled | None = None
+    found: list[_Settled] = []
     for stream in engine.streams:
         last = min(played - 1, max((step for loop, step in stream.marks if loop == scope), default=-1))
         if last < 1:
@@ -233,7 +235,7 @@ def _interval(engine: EventSimulation, scope: str, played: int, ahead: int) -> _
         begin = max(0, end - MEASURED)
         start, stop = stream.marks[(scope, begin)], stream.marks[(scope, end)]
         length, count = stop - start, end - begin
-        if length <= 0 or (best is not None and length / count <= best.interval):
+        if length <= 0:
             continue
         later, earlier = (engine.snapshots[(f"{stream.name}/{scope}", step)] for step in (end, begin))
         rates = {unit: (later[unit] - earlier.get(unit, 0.0)) / length for unit in later}
@@ -243,8 +245,13 @@ def _interval(engine: EventSimulation, scope: str, played: int, ahead: int) -> _
             if lasted > 0:
                 waits[cause] = waits.get(cause, 0.0) + lasted / length
         steady = (_steady_from(stream, scope, begin, length / count), stop)
-        best = _Settled(length / count, rates, steady, waits, settles)
-    return best
+        found.append(_Settled(length / count, rates, steady, waits, settles))
+    if not found:
+        return None
+    slowest = max(found, key=lambda one: one.interval)
+    # All streams have the same interval; one that waits for another says nothing about why.
+    busiest = min(found, key=lambda one: (one.interval < slowest.interval * ALIKE, sum(one.waits.values())))
+    return replace(slowest, waits=busiest.waits)
 
 
 def _headline(loops: Loops, played: _Played) -> _Settled | None:
