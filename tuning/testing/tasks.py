@@ -7,6 +7,8 @@ import json
 import logging
 import os
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -107,8 +109,14 @@ def compile_one(payload: dict[str, Any]) -> dict[str, Any]:
     kind, schedule = CandidateKind(payload["kind"]), payload["schedule"]
     number = load(Schedule, schedule).num_warps - 4 if schedule else -1
     log.info("compiles %s", kind.value)
-    if recipe["faults"].get(str(number)) == "crashed":
+    fault = recipe["faults"].get(str(number))
+    if fault == "crashed":
         os.kill(os.getpid(), signal.SIGSEGV)
+    if fault == "orphan":
+        # As a compiler driver whose own child outlives it; the salt in its command line tells whose it is.
+        sleeper = "import os, time; os.setsid(); time.sleep(3600)"
+        subprocess.Popen([sys.executable, "-c", sleeper, recipe["salt"]])
+        time.sleep(PATIENCE)
     try:
         built = StandInToolchain().compile(
             payload["ir"], kind, load(Schedule, schedule) if schedule else None, _profile(payload), _patience()

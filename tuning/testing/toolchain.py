@@ -99,7 +99,8 @@ def stand_in_ir(
 ) -> str:
     """IR of the stand-in.
 
-    ``seconds`` is the length of each step, ``faults`` gives outcomes by proposal number or kind (``hang`` never returns),
+    ``seconds`` is the length of each step, ``faults`` gives outcomes by proposal number or kind (``hang`` never returns,
+    ``orphan`` leaves a process behind, on a task runner),
     ``refuse`` is ``foreign-code``, ``threads-2d`` or ``not-applicable``, ``better`` scales
     invented times, ``salt`` makes another kernel of the same behaviour. ``wrong`` names proposals whose results are wrong.
     ``on_device`` scripts what kernels do on the simulated device (``lowering.testing.device``), by proposal number or kind.

@@ -15,6 +15,9 @@ CASES = {
     16,
 }
 PITFALLS = 17
+USERS_WAYS = ("acceptance/", "integration/warpwright/")
+PROCESSES = ("integration/service/test_migrations.py::test_four_processes_at_once_and_one_killed_migrate_exactly_once",)
+"""What starts with real processes is the way of whoever starts servers."""
 
 
 def rows() -> list[tuple[str, list[str]]]:
@@ -39,6 +42,17 @@ def test_every_case_and_pitfall_has_a_row_with_tests() -> None:
     numbered = {int(first) for first, _ in rows() if first.isdigit()}
     assert numbered == CASES
     assert len([first for first, _ in rows() if not first.isdigit()]) == PITFALLS
+
+
+def test_every_case_has_a_test_on_the_way_of_a_user() -> None:
+    """Of the command line, of HTTP, or of a user's program: a helper that is right is no use if nobody calls it."""
+    helpers = [first for first, names in rows() if first.isdigit() and not any(map(on_a_users_way, names))]
+    assert helpers == []
+    assert not on_a_users_way("unit/gates/test_bug_cases.py::test_every_named_test_is_there")
+
+
+def on_a_users_way(name: str) -> bool:
+    return name.startswith(USERS_WAYS) or name in PROCESSES
 
 
 def test_every_named_test_is_there() -> None:
