@@ -24,7 +24,7 @@ ENDED = ("done", "failed", "cancelled")
 
 
 def test_faulty_candidates_cost_themselves_and_never_win(start: Callable[..., Service], tmp_path: Path) -> None:
-    """Cases 29, 31, 40, 44, 47: wrong, unlaunched and unmeasured ones would be faster than the one that is right; one is noise."""
+    """Cases 29, 31, 40, 44, 47: the wrong and the failed would be faster than the one that is right; one is noise."""
     script: dict[str, dict[str, Any]] = {
         "0": {"ns": 10_000, "wrong": "left"},
         "1": {"ns": 10_000, "fault": "refused"},
