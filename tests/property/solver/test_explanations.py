@@ -41,7 +41,7 @@ LONG = [
     (kernels.blackwell_gemm(), B200, "ops.mma.role=consumer", "one warp"),
     (kernels.blackwell_gemm(), B200, "ops.mma.stage=1", "stage offsets count from"),
     (kernels.persistent_gemm(), H200, "store_role=true,pipelines.as_bs.depth=7", "30,720 bytes less"),
-    (kernels.rewrites_after_use(), H200, "ops.next.role=load", "earlier"),
+    (kernels.rewrites_after_use(), H200, "ops.next.role=load", "no barrier waits for its completion"),
 ]
 
 
