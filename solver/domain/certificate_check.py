@@ -8,10 +8,7 @@ of the two: a field that it forgot is an error of the program, so no new field e
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+from typing import Any
 
 __all__ = [
     "REFUTED",
@@ -172,7 +169,7 @@ def check_status(status: str, proofs: tuple[ProofCheck, ...]) -> FieldCheck:
     return FieldCheck("status", FieldFinding.UNCHECKED, status)
 
 
-def check_fields(certificate: "DataclassInstance", judged: Mapping[str, Follows | Claimed]) -> tuple[FieldCheck, ...]:
+def check_fields(certificate: Any, judged: Mapping[str, Follows | Claimed]) -> tuple[FieldCheck, ...]:
     """Compares every field of a certificate, in the order of its class.
 
     Args:

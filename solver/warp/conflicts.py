@@ -24,8 +24,10 @@ def conflicts(problem: WarpProblem, enc: WarpEncoding, core: tuple[str, ...]) ->
         facts = known[name].explain(problem, None) if name in known else ()
         over = [fact for fact in facts if fact.slack is not None and fact.slack < 0]
         change = f"{-(over[0].slack or 0):,} {over[0].unit} less" if over else ""
-        # What fits is no reason: without a number that does not, the rule itself is told.
-        found.append(Conflict(name, "; ".join(map(str, over)) or _words(enc, name), change))
+        # What fits is no reason: without a number that does not, what the family says of this kernel, or the rule itself.
+        notes = [fact.note for fact in facts if fact.slack is None and fact.note]
+        told = "; ".join([*map(str, over)] or notes or _never(enc, name)) or _words(enc, name)
+        found.append(Conflict(name, told, change))
     return tuple(found)
 
 
