@@ -1,5 +1,6 @@
 """Whether a schedule of either kind is legal, by the verifier that knows its rules. No engine is involved."""
 
+from warpwright.solver.ascend.verify import verify_buffers
 from warpwright.solver.domain import (
     BufferSchedule,
     HardwareProfile,
@@ -28,7 +29,5 @@ def violations_of(graph: KernelGraph, profile: HardwareProfile, schedule: Schedu
             code="schedule-family",
         )
     if isinstance(schedule, BufferSchedule):
-        from warpwright.solver.ascend.verify import verify_buffers  # needs numpy, which warp schedules do not
-
         return verify_buffers(graph, profile, schedule)
     return verify(graph, profile, schedule)

@@ -9,7 +9,8 @@ from warpwright.solver.ascend import kernel_capacity
 from warpwright.solver.ascend.arithmetic_bound import arithmetic_bound
 from warpwright.solver.ascend.problem import CONSTRAINT_SET, Problem
 from warpwright.solver.ascend.solve import CallResult
-from warpwright.solver.ascend.total_cycles import total_bound, total_cycles
+from warpwright.solver.ascend.total_bound import total_bound
+from warpwright.solver.ascend.total_cycles import total_cycles
 from warpwright.solver.ascend.verify import calls_of, pins_of
 from warpwright.solver.domain import (
     ROOT,

@@ -5,16 +5,14 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from warpwright.kernel_file import KernelFile, parse_setting, read_kernel_file
 from warpwright.lowering.compile.options import build_options
 from warpwright.solver.domain import Candidate, HardwareProfile, Infeasible, Pins, Schedule, Unknown, Verdict, documents
 from warpwright.solver.domain.errors import DocumentError, PinError
 from warpwright.tuning.children import ChildPool
-
-if TYPE_CHECKING:
-    from warpwright.verification import Stated
+from warpwright.verification import Stated
 
 __all__ = [
     "build_options_of",
@@ -128,15 +126,13 @@ def _of_file(path: Path, error: DocumentError) -> DocumentError:
     return DocumentError(f"{path.name}: {error.message}", code=error.code, place=error.place or str(path))
 
 
-def stated_of(path: Path) -> "Stated":
+def stated_of(path: Path) -> Stated:
     """A schedule and what its file says about it: a schedule document, a verdict as ``solve --json`` prints it, or a candidate
     as ``tune --out`` writes it.
 
     Raises:
         DocumentError: the file is none of them, or has no schedule.
     """
-    from warpwright.verification import Stated  # a solver, which a client may lack
-
     try:
         data = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:

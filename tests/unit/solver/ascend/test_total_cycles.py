@@ -6,7 +6,8 @@ import pytest
 
 from tests.unit.solver.ascend.kernels import graph_with
 from warpwright.solver.ascend.problem import LoopProblem, StraightProblem
-from warpwright.solver.ascend.total_cycles import least_length, total_bound, total_cycles, waves
+from warpwright.solver.ascend.total_bound import least_length, total_bound
+from warpwright.solver.ascend.total_cycles import total_cycles, waves
 from warpwright.solver.domain import ROOT, KernelGraph, LoopSchedule, Memory, Op, Scope, ScopeKind
 from warpwright.solver.profiles import load_profile
 
