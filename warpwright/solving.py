@@ -7,14 +7,12 @@ from typing import Any
 
 from warpwright.graphs import read_graph, reply_error
 from warpwright.kernel_file import KernelFile
-from warpwright.solver.device.instruction import remarks
-from warpwright.solver.device.limits import read_limits
-from warpwright.solver.domain import HardwareProfile, Pins, SolverFault, TargetFamily, Verdict, documents
+from warpwright.solver.domain import HardwareProfile, KernelGraph, Pins, SolverFault, TargetFamily, Verdict, documents
 from warpwright.tuning.children import ChildPool, Limits, OutOfMemory, Raised, Reply, Returned, TimedOut, run_task
 from warpwright.tuning.partial_answer import kept
 from warpwright.tuning.solver_attempts import answered, died
 
-__all__ = ["SolvedKernel", "solve_and_remark", "solve_kernel"]
+__all__ = ["SolvedKernel", "solve_kernel", "solve_with_graph"]
 
 WORK_LIMIT = 2_000_000
 WALL_SECONDS = 120.0
@@ -24,10 +22,10 @@ GRACE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class SolvedKernel:
-    """The verdict on a kernel, and sentences about what the compiler makes of it on this device."""
+    """The verdict on a kernel, and its graph where the frontend has read one (an Ascend kernel is solved from its IR)."""
 
     verdict: Verdict
-    remarks: tuple[str, ...] = ()
+    graph: KernelGraph | None = None
 
 
 def solve_kernel(
@@ -45,12 +43,12 @@ def solve_kernel(
     Raises:
         WarpwrightError: the kernel was refused, the profile lacks a number, or the solve itself failed.
     """
-    return solve_and_remark(
+    return solve_with_graph(
         kernel, profile, engine=engine, pins=pins, seed=seed, wall_seconds=wall_seconds, pool=pool
     ).verdict
 
 
-def solve_and_remark(
+def solve_with_graph(
     kernel: KernelFile,
     profile: HardwareProfile,
     *,
@@ -60,9 +58,9 @@ def solve_and_remark(
     wall_seconds: float = WALL_SECONDS,
     pool: ChildPool | None = None,
 ) -> SolvedKernel:
-    """As :func:`solve_kernel`, with what a reader of the verdict has to know about the lowering."""
+    """As :func:`solve_kernel`, with the graph that was solved."""
     ir = kernel.variants[0].ir
-    said: tuple[str, ...] = ()
+    graph: KernelGraph | None = None
     subject: dict[str, Any]
     payload: dict[str, Any] = {
         "profile": documents.dump(profile),
@@ -75,8 +73,6 @@ def solve_and_remark(
     if profile.family is TargetFamily.CUDA:
         graph = read_graph(ir, profile, pool=pool)
         task, subject = "solve.warp", {"graph": documents.dump(graph)}
-        limits = read_limits(profile)
-        said = remarks(graph, wgmma=limits.wgmma, tcgen05=limits.tcgen05)
     else:
         task, subject = "solve.buffer", {"ir": ir}
     patience = Limits(wall_seconds=wall_seconds + GRACE_SECONDS, cpu_seconds=2 * wall_seconds + GRACE_SECONDS)
@@ -85,7 +81,7 @@ def solve_and_remark(
         reply: Reply = answered(lambda asked: run_task(task, asked, patience), payload, lambda found: found)
         best = kept({path.name: path.read_bytes() for path in Path(folder).iterdir()})
     if best is not None and (isinstance(reply, TimedOut | OutOfMemory) or died(reply)):
-        return SolvedKernel(load_verdict(best), said)
+        return SolvedKernel(load_verdict(best), graph)
     if isinstance(reply, Raised):
         raise SolverFault(
             f"the solver raised {reply.type}: {reply.message}; this is a bug in Warpwright, please report it"
@@ -96,7 +92,7 @@ def solve_and_remark(
         )
     if not isinstance(reply, Returned):
         raise reply_error(reply, "solving")
-    return SolvedKernel(load_verdict(reply.value), said)
+    return SolvedKernel(load_verdict(reply.value), graph)
 
 
 def load_verdict(answer: dict[str, Any]) -> Verdict:

@@ -17,6 +17,8 @@ from warpwright.cli.render import console, print_schedule
 from warpwright.extras import needs
 from warpwright.kernel_file import KernelFile
 from warpwright.sentences import proof_line
+from warpwright.solver.device.instruction import remarks
+from warpwright.solver.device.limits import read_limits
 from warpwright.solver.domain import (
     Feasible,
     HardwareProfile,
@@ -29,7 +31,7 @@ from warpwright.solver.domain import (
     proof_sentence,
 )
 from warpwright.solver.domain.errors import WarpwrightError
-from warpwright.solving import solve_and_remark
+from warpwright.solving import solve_with_graph
 from warpwright.tuning.children import ChildPool, users_environment
 
 __all__ = ["run_solve"]
@@ -61,14 +63,16 @@ def run_solve(options: SolveOptions) -> ExitCode:
         kernel = kernel_of(options.file, options.function, options.settings, pool=pool)
         if options.why is not None or options.explain:
             return _explain(kernel, profile, pins, options, pool)
-        solved = solve_and_remark(kernel, profile, engine=options.engine or DEFAULT_ENGINE, pins=pins, pool=pool)
+        solved = solve_with_graph(kernel, profile, engine=options.engine or DEFAULT_ENGINE, pins=pins, pool=pool)
     verdict = solved.verdict
     if options.json:
         _print_json(documents.dump(verdict))
     else:
         _print_verdict(kernel.name, profile, verdict)
-        for sentence in solved.remarks:
-            console().print(Text(sentence, style="yellow"))
+        if solved.graph is not None:
+            limits = read_limits(profile)
+            for sentence in remarks(solved.graph, wgmma=limits.wgmma, tcgen05=limits.tcgen05):
+                console().print(Text(sentence, style="yellow"))
     return _exit_code(verdict.status)
 
 
