@@ -91,8 +91,9 @@ def exit_code_of_result(result: Result) -> ExitCode:
 
 
 def _unranked(result: Result) -> bool:
-    """Whether candidates are usable but nothing says which one is better."""
-    return any(candidate.outcome.usable and not candidate.not_honoured for candidate in result.candidates)
+    """Whether candidates are usable but nothing says which one is better: none of them has a cost."""
+    usable = [each for each in result.candidates if each.outcome.usable and not each.not_honoured]
+    return bool(usable) and not any(each.has_cost for each in usable)
 
 
 @contextmanager
