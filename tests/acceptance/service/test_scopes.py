@@ -50,6 +50,7 @@ OPERATIONS = {
     "get /v1/tokens": A,
     "post /v1/tokens": A,
     "delete /v1/tokens/{token_id}": A,
+    "post /v1/tokens/{token_id}:rotate": A,
     "get /v1/workers": R,
     "put /v1/workers/{worker_id}": W,
     "post /v1/workers/{worker_id}:drain": A,

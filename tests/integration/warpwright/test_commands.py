@@ -32,7 +32,8 @@ class Command:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Command:
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
+    monkeypatch.setenv("WARPWRIGHT_DATA", str(tmp_path / "data"))  # not the data of the person who runs the tests
     return Command(capsys)
 
 
