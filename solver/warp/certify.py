@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from warpwright.solver.device.limits import WARPGROUP_THREADS
 from warpwright.solver.device.shared_memory import block_bytes
+from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.proof_sentence import proof_sentence
 from warpwright.solver.domain.schedule import Sync, WarpSchedule
 from warpwright.solver.domain.verdict import Bound, Certificate
@@ -52,7 +53,9 @@ def certificate_with(problem: WarpProblem, schedule: WarpSchedule, account: Engi
     interval = times[0].interval if times else None
     known = bounds_of(problem, schedule) or (Bound(0, "time:no loop"),)
     lower = known[0]
-    anywhere = max(unit_bounds(problem, times[0].scope), key=lambda bound: bound.cycles) if times else None
+    # Under pins a unit may be busy for longer than it has to be: without them the bound is every schedule's.
+    every = replace(problem, pins=Pins())
+    anywhere = max(unit_bounds(every, times[0].scope), key=lambda bound: bound.cycles) if times else None
     if interval is not None and lower.cycles < interval and account.proven:
         lower = Bound(interval, searched(account.engine))
     entries = [instruction for body in reading.bodies.values() for instruction in body]

@@ -1,7 +1,7 @@
 """What the proof of a warp schedule covers: the search's reach in each choice, or everything if the bound is a unit's own.
 
-A unit's busy cycles (``resource:<unit>``) follow from the kernel alone, so they bound every schedule. Every other bound is one
-of the width, the placement and the order that it was computed for.
+A unit's busy cycles (``resource:<unit>``) at the best width bound every schedule; under a pinned width they may be more. Every
+other bound is one of the width, the placement and the order that it was computed for.
 """
 
 from warpwright.solver.device.cycles import LOADS
@@ -20,10 +20,11 @@ RESOURCE = "resource:"
 
 
 def scope_of(reading: Reading, lower: Bound, anywhere: Bound | None) -> ProofScope:
-    """What ``lower`` holds for; ``anywhere`` is the bound of every legal schedule, if it is a smaller one."""
+    """What ``lower`` holds for; ``anywhere`` is the bound of every legal schedule, pins or not."""
     problem = reading.problem
     loops = loops_by_weight(problem)
-    free = not loops or lower.reason.startswith(RESOURCE)
+    reached = anywhere is not None and anywhere.cycles >= lower.cycles
+    free = not loops or (lower.reason.startswith(RESOURCE) and reached)
     chosen = {
         Choice.WIDTH: width_words(reading),
         Choice.PLACEMENT: placement_words(reading),

@@ -192,6 +192,19 @@ def test_a_pin_is_kept(pins: Pins) -> None:
     assert verify(graph, H200, schedule, pins) == ()
 
 
+def test_a_bound_of_every_schedule_is_not_one_of_the_pinned_ones() -> None:
+    """At a pinned width shared memory is busy for longer than at the best one."""
+    (_, free), (_, pinned) = (
+        answer(kernels.rewrites_after_use(), pins) for pins in (None, Pins(consumer_warpgroups=4))
+    )
+    scopes = free.certificate.scope, pinned.certificate.scope
+    assert scopes[0] is not None
+    assert scopes[1] is not None
+    assert scopes[0].anywhere == scopes[1].anywhere == Bound(640, "resource:shared")
+    assert not scopes[1].every
+    assert "4 consumer warpgroups (pinned)" in pinned.certificate.sentence
+
+
 def test_a_schedule_that_does_not_keep_a_pin_is_refused() -> None:
     schedule, _ = answer(kernels.gemm())
     broken = verify(kernels.gemm(), H200, schedule, Pins(depths=(DepthPin("As", 2),), store_role=True))
