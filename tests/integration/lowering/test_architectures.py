@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.integration.lowering.nvcc import no_nvcc
 from warpwright.graphs import read_kernel
 from warpwright.kernel_file import KernelFile, read_kernel_file
-from warpwright.lowering.compile import CompiledKernel, find_cuda, from_document
-from warpwright.lowering.compile.toolchain import ToolchainMissing
+from warpwright.lowering.compile import CompiledKernel, from_document
 from warpwright.solver.domain import Feasible, Outcome, ProvenOptimal, WarpSchedule, dump
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.verify import verify
@@ -24,14 +24,6 @@ ROOT = Path(__file__).resolve().parents[3]
 SMALL = {"M": 256, "N": 256, "K": 256, "BM": 64, "BN": 64, "BK": 32, "threads": 128, "workers": 0, "stages": 2}
 LIMITS = Limits(wall_seconds=240)
 DEVICES = ["l40s", "rtx5090"]
-
-
-def no_nvcc() -> bool:
-    try:
-        find_cuda()
-    except ToolchainMissing:
-        return True
-    return False
 
 
 @dataclass(frozen=True)
@@ -85,7 +77,7 @@ def test_a_schedule_for_sm_120a_uses_tma_and_is_honoured(bench: Workbench, tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("no_nvcc()", reason="no nvcc on this machine")
+@pytest.mark.skipif(no_nvcc(), reason="no nvcc on this machine")
 @pytest.mark.parametrize("device", DEVICES)
 def test_the_binary_says_how_many_registers_it_has(bench: Workbench, tmp_path: Path, device: str) -> None:
     kernel = bench.compiled(device, tmp_path, scheduled=device == "rtx5090", source_only=False)

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests import kernels
+from tests.integration.lowering.nvcc import no_nvcc
 from warpwright.graphs import read_kernel
 from warpwright.kernel_file import read_kernel_file
-from warpwright.lowering.compile import CompiledKernel, find_cuda, from_document
-from warpwright.lowering.compile.toolchain import ToolchainMissing
+from warpwright.lowering.compile import CompiledKernel, from_document
 from warpwright.solver.device.limits import read_limits
 from warpwright.solver.device.tensor_memory import allocated, columns, tensor_buffers
 from warpwright.solver.domain import (
@@ -46,14 +46,6 @@ BEHIND_A_BARRIER = re.compile(
     r"__syncthreads\(\);\s+tl::tcgen05_after_thread_sync\(\);\s+if \(\(*\(int\)threadIdx\.x\) >> 5\) == 0\) \{\s+"
     r"tl::tmem_deallocate"
 )
-
-
-def no_nvcc() -> bool:
-    try:
-        find_cuda()
-    except ToolchainMissing:
-        return True
-    return False
 
 
 @dataclass(frozen=True)
@@ -224,7 +216,7 @@ def test_a_reference_counts_products_over_all_loops(pool: ChildPool, tmp_path: P
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("no_nvcc()", reason="no nvcc on this machine")
+@pytest.mark.skipif(no_nvcc(), reason="no nvcc on this machine")
 @pytest.mark.parametrize("name", FILES)
 def test_the_binary_is_assembled_for_sm_100a_without_spills(
     solved: dict[str, Kernel], tmp_path: Path, name: str

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from warpwright.lowering.compile import CompiledKernel, find_cuda, from_document
+from tests.integration.lowering.nvcc import no_nvcc
+from warpwright.lowering.compile import CompiledKernel, from_document
 from warpwright.lowering.compile.build import artifact_damage
 from warpwright.lowering.testing import toolchain as stand_in
 from warpwright.solver.domain import (
@@ -215,7 +216,7 @@ def test_text_that_is_no_ir_is_refused(pool: ChildPool, tmp_path: Path) -> None:
     assert reply.code == "ir-invalid"
 
 
-@pytest.mark.skipif("not find_or_none()", reason="no nvcc on this machine")
+@pytest.mark.skipif(no_nvcc(), reason="no nvcc on this machine")
 def test_nvcc_makes_a_driver_only_object_and_the_plan_is_read_back(
     pool: ChildPool, irs: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -235,11 +236,3 @@ def test_nvcc_makes_a_driver_only_object_and_the_plan_is_read_back(
     again = compiled(pool, tmp_path, irs[1], **keys)
     assert again.reused
     assert again.binary_digest == kernel.binary_digest
-
-
-def find_or_none() -> bool:
-    try:
-        find_cuda()
-    except Exception:  # noqa: BLE001 - any reason means there is none
-        return False
-    return True
