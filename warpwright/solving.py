@@ -1,7 +1,6 @@
 """One schedule with its proof, without building anything: the frontend's child reads, a solver's child solves."""
 
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,12 @@ from warpwright.tuning.children import ChildPool, Limits, OutOfMemory, Raised, R
 from warpwright.tuning.partial_answer import kept
 from warpwright.tuning.solver_attempts import answered, died
 
-__all__ = ["SolvedKernel", "solve_kernel", "solve_with_graph"]
+__all__ = ["solve_kernel"]
 
 WORK_LIMIT = 2_000_000
 WALL_SECONDS = 120.0
 GRACE_SECONDS = 30.0
 """Time for the engine to start and to end after its own time limit, before its process is killed."""
-
-
-@dataclass(frozen=True, slots=True)
-class SolvedKernel:
-    """The verdict on a kernel, and its graph where the frontend has read one (an Ascend kernel is solved from its IR)."""
-
-    verdict: Verdict
-    graph: KernelGraph | None = None
 
 
 def solve_kernel(
@@ -37,30 +28,16 @@ def solve_kernel(
     seed: int = 0,
     wall_seconds: float = WALL_SECONDS,
     pool: ChildPool | None = None,
+    graph: KernelGraph | None = None,
 ) -> Verdict:
     """The verdict on the default variant; the best that it had of a solve that was killed.
+
+    ``graph``: of the default variant, where the caller has read it already. An Ascend kernel is solved from its IR.
 
     Raises:
         WarpwrightError: the kernel was refused, the profile lacks a number, or the solve itself failed.
     """
-    return solve_with_graph(
-        kernel, profile, engine=engine, pins=pins, seed=seed, wall_seconds=wall_seconds, pool=pool
-    ).verdict
-
-
-def solve_with_graph(
-    kernel: KernelFile,
-    profile: HardwareProfile,
-    *,
-    engine: str = "cpsat",
-    pins: Pins | None = None,
-    seed: int = 0,
-    wall_seconds: float = WALL_SECONDS,
-    pool: ChildPool | None = None,
-) -> SolvedKernel:
-    """As :func:`solve_kernel`, with the graph that was solved."""
     ir = kernel.variants[0].ir
-    graph: KernelGraph | None = None
     subject: dict[str, Any]
     payload: dict[str, Any] = {
         "profile": documents.dump(profile),
@@ -71,7 +48,7 @@ def solve_with_graph(
         "wall_seconds": wall_seconds,
     }
     if profile.family is TargetFamily.CUDA:
-        graph = read_graph(ir, profile, pool=pool)
+        graph = graph or read_graph(ir, profile, pool=pool)
         task, subject = "solve.warp", {"graph": documents.dump(graph)}
     else:
         task, subject = "solve.buffer", {"ir": ir}
@@ -81,7 +58,7 @@ def solve_with_graph(
         reply: Reply = answered(lambda asked: run_task(task, asked, patience), payload, lambda found: found)
         best = kept({path.name: path.read_bytes() for path in Path(folder).iterdir()})
     if best is not None and (isinstance(reply, TimedOut | OutOfMemory) or died(reply)):
-        return SolvedKernel(load_verdict(best), graph)
+        return load_verdict(best)
     if isinstance(reply, Raised):
         raise SolverFault(
             f"the solver raised {reply.type}: {reply.message}; this is a bug in Warpwright, please report it"
@@ -92,7 +69,7 @@ def solve_with_graph(
         )
     if not isinstance(reply, Returned):
         raise reply_error(reply, "solving")
-    return SolvedKernel(load_verdict(reply.value), graph)
+    return load_verdict(reply.value)
 
 
 def load_verdict(answer: dict[str, Any]) -> Verdict:

@@ -15,6 +15,7 @@ from warpwright.cli.inputs import kernel_of, pins_of, profile_of
 from warpwright.cli.options import SolveOptions
 from warpwright.cli.render import console, print_schedule
 from warpwright.extras import needs
+from warpwright.graphs import read_graph
 from warpwright.kernel_file import KernelFile
 from warpwright.sentences import proof_line
 from warpwright.solver.device.instruction import remarks
@@ -25,13 +26,14 @@ from warpwright.solver.domain import (
     Infeasible,
     Pins,
     ProvenOptimal,
+    TargetFamily,
     Unknown,
     Verdict,
     documents,
     proof_sentence,
 )
 from warpwright.solver.domain.errors import WarpwrightError
-from warpwright.solving import solve_with_graph
+from warpwright.solving import solve_kernel
 from warpwright.tuning.children import ChildPool, users_environment
 
 __all__ = ["run_solve"]
@@ -63,15 +65,17 @@ def run_solve(options: SolveOptions) -> ExitCode:
         kernel = kernel_of(options.file, options.function, options.settings, pool=pool)
         if options.why is not None or options.explain:
             return _explain(kernel, profile, pins, options, pool)
-        solved = solve_with_graph(kernel, profile, engine=options.engine or DEFAULT_ENGINE, pins=pins, pool=pool)
-    verdict = solved.verdict
+        is_cuda = profile.family is TargetFamily.CUDA
+        graph = read_graph(kernel.variants[0].ir, profile, pool=pool) if is_cuda else None
+        engine = options.engine or DEFAULT_ENGINE
+        verdict = solve_kernel(kernel, profile, engine=engine, pins=pins, pool=pool, graph=graph)
     if options.json:
         _print_json(documents.dump(verdict))
     else:
         _print_verdict(kernel.name, profile, verdict)
-        if solved.graph is not None:
+        if graph is not None:
             limits = read_limits(profile)
-            for sentence in remarks(solved.graph, wgmma=limits.wgmma, tcgen05=limits.tcgen05):
+            for sentence in remarks(graph, wgmma=limits.wgmma, tcgen05=limits.tcgen05):
                 console().print(Text(sentence, style="yellow"))
     return _exit_code(verdict.status)
 
@@ -99,7 +103,6 @@ def _print_verdict(name: str, profile: HardwareProfile, verdict: Verdict) -> Non
 def _explain(
     kernel: KernelFile, profile: HardwareProfile, pins: Pins, options: SolveOptions, pool: ChildPool
 ) -> ExitCode:
-    from warpwright.graphs import read_graph
     from warpwright.solver.explain import Explanation, explain
 
     graph = read_graph(kernel.variants[0].ir, profile, pool=pool)
