@@ -1,5 +1,6 @@
 """Dependencies that identify the caller and check its scope, from headers alone."""
 
+from abc import ABC, abstractmethod
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -12,6 +13,8 @@ from warpwright.service.tokens.service import ANONYMOUS, SESSION_PREFIX, Caller,
 __all__ = ["COOKIE", "AdminCaller", "HeaderCheck", "Needs", "ReadCaller", "TuneCaller", "WorkCaller", "caller_with"]
 
 COOKIE = "warpwright_session"
+_CALLER = "warpwright.caller"
+"""Key of a request's scope: who was found to send it."""
 READING = frozenset({"GET", "HEAD"})
 
 
@@ -43,10 +46,10 @@ async def caller_with(request: Request, secret: str) -> Caller:
     return caller if caller is not None else await run_in_threadpool(check.check, secret)
 
 
-class HeaderCheck:
+class HeaderCheck(ABC):
     """A dependency that knows from the headers whether the caller may use a route with this scope.
 
-    ``GuardedRoute`` runs it before any byte of the body is read.
+    ``GuardedRoute`` runs it before any byte of the body is read; the framework's own run takes the caller from the request.
     """
 
     def __init__(self, scope: TokenScope) -> None:
@@ -58,14 +61,16 @@ class HeaderCheck:
         Raises:
             Unauthorized: no token, or an unknown one. Forbidden: ``scope-missing``.
         """
-        caller = await self.caller_of(request)
+        caller: Caller | None = request.scope.get(_CALLER)
+        if caller is None:
+            caller = request.scope[_CALLER] = await self.caller_of(request)
         if self.scope not in caller.scopes:
             raise Forbidden(f"this requires a token with the scope '{self.scope.value}'")
         return caller
 
+    @abstractmethod
     async def caller_of(self, request: Request) -> Caller:
         """Who sends this request."""
-        raise NotImplementedError
 
 
 class Needs(HeaderCheck):
