@@ -3,7 +3,7 @@
 TileLang's software pipelining gives each buffer that a pipelined loop fills one version a stage (0.1.15 wheel,
 ``src/transform/inject_pipeline.cc``), and does not ask whether an iteration leaves a part of it as it was: a copy under a guard,
 or a read before the first write. Such a buffer then holds the value of several iterations ago. On an H200 the pipelined build of
-a kernel with a guarded copy had a relative error of 0.85 (``docs/results/h200.md``), and it was the reference.
+a kernel with a guarded copy had a relative error of 0.85 (``docs/results/corpus.md``), and it was the reference.
 """
 
 from typing import Any

@@ -52,8 +52,9 @@ ACCESS: dict[int, Literal["in", "out", "inout"]] = {0: "in", READS: "in", WRITES
 class Lowered:
     """One lowered kernel. ``source`` is the device code, ``launcher`` the same with host code around it.
 
-    ``unpipelined``: TileLang refused its software pipelining, and the loops are plain. ``fences_added``: fences between the
-    proxies that TileLang left out and that were added to the code (:mod:`warpwright.lowering.compile.proxy_fences`).
+    ``unpipelined``: the loops are plain, for TileLang's software pipelining refuses them or would change what they compute.
+    ``fences_added``: fences between the proxies that TileLang left out and that were added to the code
+    (:mod:`warpwright.lowering.compile.proxy_fences`).
     ``ends_together``: a barrier was added before tensor memory is freed (:mod:`warpwright.lowering.compile.tensor_memory_end`).
     """
 
