@@ -13,14 +13,12 @@ from warpwright.tuning import telemetry
 from warpwright.tuning.children import ChildPool, Limits, parallel_slots
 from warpwright.tuning.children.process import OnEvent
 from warpwright.tuning.task_runner import TaskAnswer
-from warpwright.tuning.task_runners.queues import QUEUES
+from warpwright.tuning.task_runners.queues import QUEUES, SOLVER_TASKS
 
-__all__ = ["SOLVER_TASKS", "LocalRunner", "files_in", "keep"]
+__all__ = ["LocalRunner", "files_in", "keep"]
 
 COMPILE_MEMORY_BYTES = 3 << 30
 """The most that one TileLang child with its compiler was seen to use; decides how many fit at the same time."""
-
-SOLVER_TASKS = ("propose.", "solve.", "explain.", "recheck.")
 
 
 class LocalRunner:

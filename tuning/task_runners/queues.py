@@ -6,7 +6,7 @@ from typing import Any
 
 from warpwright.solver.domain import WarpwrightError
 
-__all__ = ["QUEUES", "SESSION", "UnknownCapability", "checked", "measuring", "queue_of"]
+__all__ = ["QUEUES", "SESSION", "SOLVER_TASKS", "UnknownCapability", "checked", "measuring", "queue_of"]
 
 QUEUES = ("solve", "frontend", "compile.cuda", "compile.ascend")
 """Capabilities of any machine with the compilers; ``measure.<profile>`` comes from the machine's own devices."""
@@ -15,7 +15,8 @@ SESSION = "measure.session"
 """The task of a whole measuring session; its payload's ``profile`` names the device that it needs."""
 
 _MEASURE = re.compile(r"measure\.[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_SOLVE = ("propose.", "solve.", "explain.", "recheck.")
+SOLVER_TASKS = ("propose.", "solve.", "explain.", "recheck.")
+"""What the names of tasks begin with that import a constraint engine: they have a queue and children of their own."""
 _STAND_IN = {
     "stand_in.propose": "solve",
     "stand_in.solve": "solve",
@@ -39,7 +40,7 @@ def queue_of(task: str, payload: Mapping[str, Any]) -> str:
     """The queue of a task: what a worker must be able to do."""
     if task == SESSION:
         return measuring(str(payload["profile"]))
-    if task.startswith(_SOLVE):
+    if task.startswith(SOLVER_TASKS):
         return "solve"
     return _STAND_IN.get(task) or (task if task in QUEUES else "frontend")
 

@@ -16,8 +16,8 @@ from warpwright.tuning import telemetry
 from warpwright.tuning.children import Cancelled, ChildPool, Limits, ProtocolBroken, Raised, Reply, Returned
 from warpwright.tuning.children.process import OnEvent
 from warpwright.tuning.task_runners.ledger import Ledger
-from warpwright.tuning.task_runners.local import SOLVER_TASKS, files_in, keep
-from warpwright.tuning.task_runners.queues import SESSION, measuring
+from warpwright.tuning.task_runners.local import files_in, keep
+from warpwright.tuning.task_runners.queues import SESSION, SOLVER_TASKS, measuring
 from warpwright.tuning.task_runners.transfer import TransferFailed, download, upload
 from warpwright.tuning.task_runners.wire import reply_to_json
 
