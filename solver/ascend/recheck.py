@@ -15,7 +15,13 @@ from warpwright.solver.ascend.optimise import straight_network
 from warpwright.solver.ascend.problem import LoopProblem, Problem
 from warpwright.solver.ascend.search import Search, State
 from warpwright.solver.domain import BufferSchedule, Certificate, HardwareProfile, KernelGraph
-from warpwright.solver.domain.certificate_check import ProofCheck, proof_rechecked, proof_refuted, proof_undecided
+from warpwright.solver.domain.certificate_check import (
+    ProofCheck,
+    proof_rechecked,
+    proof_refuted,
+    proof_undecided,
+    proof_unusable,
+)
 from warpwright.solver.engines import Budget, EngineStatus
 from warpwright.solver.engines import engine as engine_named
 
@@ -67,9 +73,7 @@ def recheck_scope(scope: ScopeBound, *, engine: str, budget: Budget) -> ProofChe
         state.interval if loop else None, tuple(s - least for s in starts), versions if loop else ()
     )
     if broken := check_answer(scope.problem, answer):
-        return proof_undecided(
-            engine, what, bound, f"its answer broke {broken[0].family}/{broken[0].rule}", place=place
-        )
+        return proof_unusable(engine, what, bound, broken[0], place=place)
     shorter = answer.interval if answer.interval is not None else answer.length(scope.problem)
     return proof_refuted(engine, what, bound, shorter, place=place)
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+from warpwright.solver.domain.verdict import Violation
+
 __all__ = [
     "REFUTED",
     "CertificateCheck",
@@ -28,6 +30,7 @@ __all__ = [
     "proof_rechecked",
     "proof_refuted",
     "proof_undecided",
+    "proof_unusable",
 ]
 
 CERTIFICATE = "certificate"
@@ -233,6 +236,11 @@ def proof_undecided(engine: str, what: str, cycles: int, reason: str, *, place: 
     """The second engine gave no answer."""
     sentence = f"{what} {cycles:,}: not rechecked: {engine} did not decide ({reason})"
     return ProofCheck(ProofFinding.UNDECIDED, sentence, engine, place)
+
+
+def proof_unusable(engine: str, what: str, cycles: int, broken: Violation, *, place: str = "") -> ProofCheck:
+    """The second engine's answer breaks a rule of the verifier: it shows nothing."""
+    return proof_undecided(engine, what, cycles, f"its answer broke {broken.family}/{broken.rule}", place=place)
 
 
 def proof_missing(what: str, cycles: int, bound: int, reason: str, *, place: str = "") -> ProofCheck:

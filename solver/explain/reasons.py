@@ -15,7 +15,7 @@ from warpwright.solver.engines import Budget, EngineResult
 from warpwright.solver.engines import engine as engine_named
 from warpwright.solver.engines.model import Expr, Model, linear
 from warpwright.solver.explain.pin_labels import without_pin
-from warpwright.solver.warp.conflicts import rule_words
+from warpwright.solver.warp.conflicts import rule_words, too_much
 from warpwright.solver.warp.decode import decode
 from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.families import FAMILIES, hand_offs, register_need, shared_memory
@@ -167,10 +167,9 @@ def _broken(problem: WarpProblem, schedule: WarpSchedule, name: str) -> Conflict
     family = next(each for each in FAMILIES if name == each.NAME)
     reading = Reading(problem, schedule)
     violations = family.check(reading)
-    over = [fact for fact in family.explain(problem, reading) if fact.slack is not None and fact.slack < 0]
-    change = f"{-(over[0].slack or 0):,} {over[0].unit} less" if over else ""
     if not violations:
         return None
+    _, change = too_much(family.explain(problem, reading))
     message = "; ".join(dict.fromkeys(each.message for each in violations))
     return Conflict(name, message + _other_width(reading), change, violations[0].place)
 

@@ -3,7 +3,13 @@
 The model leaves out what arithmetic knows, so an arithmetic bound is proven again, too.
 """
 
-from warpwright.solver.domain.certificate_check import ProofCheck, proof_rechecked, proof_refuted, proof_undecided
+from warpwright.solver.domain.certificate_check import (
+    ProofCheck,
+    proof_rechecked,
+    proof_refuted,
+    proof_undecided,
+    proof_unusable,
+)
 from warpwright.solver.engines import Budget, EngineStatus, engine
 from warpwright.solver.modulo.certificate_check import AMONG
 from warpwright.solver.modulo.encoding import ModuloEncoding
@@ -61,7 +67,7 @@ def _answer(
         return proof_undecided(engine_name, what, bound, result.reason)
     found = encoding.schedule(result.values)
     if broken := verify(encoding.problem, found):
-        return proof_undecided(engine_name, what, bound, f"its answer broke {broken[0].family}/{broken[0].rule}")
+        return proof_unusable(engine_name, what, bound, broken[0])
     return found
 
 

@@ -1,12 +1,15 @@
 """Why a problem has no schedule: the core of an engine in the words and numbers of the families."""
 
+from collections.abc import Sequence
+
+from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.verdict import Conflict
 from warpwright.solver.warp.encoding import WarpEncoding
 from warpwright.solver.warp.families import FAMILIES
 from warpwright.solver.warp.families.pinning import PREFIX
 from warpwright.solver.warp.problem import WarpProblem
 
-__all__ = ["conflicts", "rule_words"]
+__all__ = ["conflicts", "rule_words", "too_much"]
 
 
 def conflicts(problem: WarpProblem, enc: WarpEncoding, core: tuple[str, ...]) -> tuple[Conflict, ...]:
@@ -22,13 +25,18 @@ def conflicts(problem: WarpProblem, enc: WarpEncoding, core: tuple[str, ...]) ->
             found += placed
             continue
         facts = known[name].explain(problem, None) if name in known else ()
-        over = [fact for fact in facts if fact.slack is not None and fact.slack < 0]
-        change = f"{-(over[0].slack or 0):,} {over[0].unit} less" if over else ""
+        over, change = too_much(facts)
         # What fits is no reason: without a number that does not, what the family says of this kernel, or the rule itself.
         notes = [fact.note for fact in facts if fact.slack is None and fact.note]
         told = "; ".join([*map(str, over)] or notes or _never(enc, name)) or _words(enc, name)
         found.append(Conflict(name, told, change))
     return tuple(found)
+
+
+def too_much(facts: Sequence[Fact]) -> tuple[list[Fact], str]:
+    """The facts that do not fit, and in words what has to go before the first of them does; both empty if all fit."""
+    over = [fact for fact in facts if fact.slack is not None and fact.slack < 0]
+    return over, f"{-(over[0].slack or 0):,} {over[0].unit} less" if over else ""
 
 
 def rule_words(name: str) -> str:
@@ -39,7 +47,7 @@ def rule_words(name: str) -> str:
 
 
 def _never(enc: WarpEncoding, name: str) -> list[str]:
-    """What a pin says of this kernel that is so under no schedule."""
+    """What a pin or a family says of this kernel that is so under no schedule."""
     fixed = [c for c in enc.model.constraints if c.family == name and c.expr is not None and not c.expr.terms]
     return [c.note for c in fixed if c.note and c.expr is not None and c.lo is not None and c.expr.constant < c.lo]
 

@@ -4,7 +4,13 @@ The model leaves out everything that arithmetic knows about the intervals, so an
 """
 
 from warpwright.solver.device.limits import WARPGROUP
-from warpwright.solver.domain.certificate_check import ProofCheck, proof_rechecked, proof_refuted, proof_undecided
+from warpwright.solver.domain.certificate_check import (
+    ProofCheck,
+    proof_rechecked,
+    proof_refuted,
+    proof_undecided,
+    proof_unusable,
+)
 from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.schedule import WarpSchedule
 from warpwright.solver.engines import Budget, EngineStatus
@@ -58,7 +64,7 @@ def _below(problem: WarpProblem, bound: int, engine: str, budget: Budget) -> Pro
         return proof_undecided(engine, "interval", bound, result.reason)
     found = decode(enc, result.values)
     if broken := violations(problem, found):
-        return proof_undecided(engine, "interval", bound, f"its answer broke {broken[0].family}/{broken[0].rule}")
+        return proof_unusable(engine, "interval", bound, broken[0])
     shorter = loop_times(Reading(problem, found))[0].interval
     if shorter >= bound:
         return proof_undecided(engine, "interval", bound, f"its answer has {shorter:,} cycles")
