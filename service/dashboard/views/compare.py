@@ -49,7 +49,7 @@ def compare(session: ReadSession, store: ArtifactStore, a: str, b: str) -> Candi
         candidate_of(session, *candidate_named(session, reference)) for reference in (a, b)
     )
     measured = bool(first.measured_ns and second.measured_ns)
-    times = (first.measured_ns, second.measured_ns) if measured else (_forecast(first), _forecast(second))
+    times = (first.measured_ns, second.measured_ns) if measured else (first.forecast, second.forecast)
     rows = [
         (name, str(first.structure.get(name, "–")), str(second.structure.get(name, "–")))
         for name in dict.fromkeys([*first.structure, *second.structure])
@@ -91,10 +91,6 @@ def candidate_named(session: ReadSession, reference: str) -> tuple[str, str]:
             raise NotFound(f"job {job_id[:80]} has no winner; name a candidate as job/candidate", code="winner-unknown")
         key = job.best
     return job_id, key
-
-
-def _forecast(row: CandidateRow) -> float | None:
-    return row.forecast_ns if row.forecast_ns is not None else row.forecast_cycles
 
 
 def _certified(row: CandidateRow, key: str) -> str:

@@ -48,7 +48,7 @@ COLUMNS = load_only(
 SORTS: dict[str, Callable[[CandidateRow], tuple[Any, ...]]] = {
     "number": lambda row: (row.number,),
     "measured": lambda row: (row.measured_ns is None, row.measured_ns or 0.0, row.number),
-    "forecast": lambda row: (_forecast(row) is None, _forecast(row) or 0.0, row.number),
+    "forecast": lambda row: (row.forecast is None, row.forecast or 0.0, row.number),
     "outcome": lambda row: (row.outcome, row.number),
     "kind": lambda row: (row.kind, row.number),
     "registers": lambda row: (_registers(row) is None, _registers(row) or 0, row.number),
@@ -93,7 +93,7 @@ class JobDetail:
     @property
     def crowned(self) -> bool:
         """Whether the answer has a cost: without one nothing was ranked, and there is no winner."""
-        return self.best is not None and (self.best.measured_ns is not None or _forecast(self.best) is not None)
+        return self.best is not None and (self.best.measured_ns is not None or self.best.forecast is not None)
 
     @property
     def in_cycles(self) -> bool:
@@ -187,11 +187,6 @@ def sorted_candidates(rows: Sequence[CandidateRow], order: str, descending: bool
     known = [row for row in rows if by(row)[0] is not True]
     missing = [row for row in rows if by(row)[0] is True]
     return [*sorted(known, key=by, reverse=descending), *sorted(missing, key=by)]
-
-
-def _forecast(row: CandidateRow) -> float | None:
-    """Nanoseconds, or cycles; a job has only one of them."""
-    return row.forecast_ns if row.forecast_ns is not None else row.forecast_cycles
 
 
 def _registers(row: CandidateRow) -> int | None:

@@ -52,6 +52,11 @@ class CandidateRow(Base):
     build_options: Mapped[str] = mapped_column(String(200), server_default="")
     ended_at: Mapped[datetime] = mapped_column(default=now)
 
+    @property
+    def forecast(self) -> float | None:
+        """Nanoseconds, or cycles where the cost model has no clock; a job has only one of them."""
+        return self.forecast_ns if self.forecast_ns is not None else self.forecast_cycles
+
 
 class CandidateArtifact(Base):
     """A product of a candidate: ``tilelang_source``, ``cuda_source``, ``binary``, ..."""
