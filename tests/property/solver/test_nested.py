@@ -15,6 +15,7 @@ from warpwright.solver.domain.verdict import ProvenOptimal
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.problem import WarpProblem, close_problem
 from warpwright.solver.warp.schedule_reader import Reading
+from warpwright.solver.warp.settled import steps_late_of
 from warpwright.solver.warp.solve import solve
 from warpwright.solver.warp.timing import loop_times
 from warpwright.solver.warp.verify import violations
@@ -47,9 +48,10 @@ def nests(draw: st.DrawFn) -> KernelGraph:
 
 
 def judged(problem: WarpProblem, schedule: WarpSchedule) -> tuple[int, ...]:
-    """Intervals, inner loop first, then bytes of the buffer: the first levels of the objective."""
+    """Intervals, inner loop first, steps that rings are late, bytes of the buffer: the first levels of the objective."""
     reading = Reading(problem, schedule)
-    return (*(time.interval for time in loop_times(reading)), dict(holders(problem.graph, schedule))["As"])
+    late = steps_late_of(reading)
+    return (*(time.interval for time in loop_times(reading)), late, dict(holders(problem.graph, schedule))["As"])
 
 
 def with_depths(schedule: WarpSchedule, outer: int, inner: int) -> WarpSchedule:
