@@ -162,7 +162,7 @@ def _propose(run: TuningRun, kernels: Mapping[int, KernelRead]) -> Proposals:
     if not kernels:
         return Proposals()
     try:
-        return run.toolchain.propose(kernels, run.request, run.patience(run.request.budget.solve_seconds))
+        return run.toolchain.propose(kernels, run.request, run.solve_patience())
     except StepFailed as error:
         # Out of time is an honest "unknown"; any other failure is for the caller to retry.
         if error.outcome not in (Outcome.TIMED_OUT, Outcome.SKIPPED):

@@ -17,6 +17,11 @@ __all__ = ["TuningRun"]
 MEASURE_SHARE = 0.5
 """Largest share of the wall time that is reserved for measuring: a session without builds is of no use either."""
 
+SOLVE_SHARE = 0.4
+"""Largest share of the time that is left for solving if the answer is to be measured: a proposal that nobody has the time
+to build and to time is of no use either. A search that is cut leaves the best that it had.
+"""
+
 
 @dataclass(slots=True)
 class TuningRun:
@@ -41,6 +46,13 @@ class TuningRun:
     def patience(self, seconds: float) -> Patience:
         """The time limit of a step with this many seconds of its own."""
         return Patience(seconds=seconds, deadline=self.deadline, stop=self.stop)
+
+    def solve_patience(self) -> Patience:
+        """The time limit of the search for proposals."""
+        seconds = self.request.budget.solve_seconds
+        if self.measures:
+            seconds = min(seconds, SOLVE_SHARE * max(0.0, self.deadline - time.monotonic()))
+        return self.patience(seconds)
 
     def over(self) -> bool:
         """Whether no further step may begin."""

@@ -1,5 +1,6 @@
 """The orchestration alone: who is lowered, who wins, what a stop leaves."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -7,14 +8,22 @@ import pytest
 
 from benchmarks.kernels.graphs import gemm_graph
 from warpwright.service.testing import StandInToolchain, new_ir
-from warpwright.solver.domain import Candidate, CandidateKind, ForeignCode, HardwareProfile, Outcome, Violation
+from warpwright.solver.domain import (
+    Candidate,
+    CandidateKind,
+    ForeignCode,
+    HardwareProfile,
+    Outcome,
+    Proposals,
+    Violation,
+)
 from warpwright.solver.profiles import builtin_profile
 from warpwright.tuning.events import CandidateEnded, Event, Phase, PhaseEntered
 from warpwright.tuning.orchestrate import tune
 from warpwright.tuning.ranking import NOT_RANKED, best_of, ranked, ranking_of
 from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
 from warpwright.tuning.result import Ending, TuneResult
-from warpwright.tuning.toolchain import Built, KernelRead, Stop
+from warpwright.tuning.toolchain import Built, KernelRead, Patience, Stop
 
 
 def request_for(*irs: str, candidates: int = 8) -> TuneRequest:
@@ -132,6 +141,23 @@ def test_infeasible_is_not_unknown() -> None:
         replace(request_for(new_ir(seconds=30.0)), budget=TuneBudget(solve_seconds=0.05, wall_seconds=0.2))
     )
     assert unknown.ending is Ending.UNKNOWN
+
+
+class Searching(StandInToolchain):
+    """Keeps how long each search for proposals may last."""
+
+    def propose(self, kernels: Mapping[int, KernelRead], request: TuneRequest, patience: Patience) -> Proposals:
+        self.allowed = patience.seconds
+        return super().propose(kernels, request, patience)
+
+
+@pytest.mark.parametrize(("device", "most"), [(True, 0.4 * 55.0), (False, 60.0)])
+def test_a_search_leaves_time_for_the_device(device: bool, most: float) -> None:
+    """One of four jobs that shared a device spent its 55 s before its first kernel was built."""
+    tools = Searching(device=device)
+    run(replace(request_for(new_ir()), budget=TuneBudget(wall_seconds=55.0)), tools)
+    assert tools.allowed <= most
+    assert device or tools.allowed == most
 
 
 def record(
