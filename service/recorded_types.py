@@ -18,6 +18,7 @@ from warpwright.lowering.measure.result import Measured
 from warpwright.lowering.measure.statistics import Summary
 from warpwright.service.recorded import SERVERS_TYPES
 from warpwright.solver.domain import Violation
+from warpwright.tuning.roofline import Roofline
 
 __all__ = ["BuildReport", "Measurement"]
 
@@ -96,6 +97,7 @@ BuildReport: Any = _typed_dict(
         **_fields(CompiledKernel, without=("source", "binary")),
         "verifier": _recorded(BaselineVerdict),
         "floor_ns": float,
+        "roofline": _recorded(Roofline),
         "not_finite": list[str],
     },
 )

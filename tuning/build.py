@@ -3,12 +3,13 @@
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from warpwright.solver.domain import Candidate, Failure, Outcome, WarpwrightError
 from warpwright.tuning.outage import Outage
 from warpwright.tuning.request import TuneRequest
 from warpwright.tuning.result import Step
+from warpwright.tuning.roofline import ROOFLINE, roofline_of
 from warpwright.tuning.roofline_floor import FLOOR, floor_ns
 from warpwright.tuning.toolchain import Built, KernelRead, Patience, StepFailed, Toolchain
 
@@ -127,7 +128,11 @@ def _build_once(
         failure = Failure("unexpected-error", f"{type(error).__name__}: {error}", detail=traceback.format_exc()[-8000:])
         return progress.onto(plan.ended(Outcome.INFRASTRUCTURE, failure))
     if plan.kernel is not None:
-        built = replace(built, report={**built.report, FLOOR: floor_ns(plan.kernel.graph, request.profile)})
+        known = {
+            FLOOR: floor_ns(plan.kernel.graph, request.profile),
+            ROOFLINE: asdict(roofline_of(plan.kernel.graph, request.profile)),
+        }
+        built = replace(built, report={**built.report, **known})
     if candidate.schedule is None and plan.kernel is not None:
         progress.products |= _plain_source(request, candidate, built, toolchain, patience)
     if built.not_honoured:

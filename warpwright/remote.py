@@ -147,6 +147,8 @@ def result_of_job(
         tied=tuple(job.tied),
         margin=job.margin,
         build_options=tuple(job.build_options),
+        answer=job.answer.text if job.answer else "",
+        answer_parts=tuple(part.model_dump() for part in job.answer.parts) if job.answer else (),
     )
 
 

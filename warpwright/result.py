@@ -11,7 +11,7 @@ __all__ = ["Result", "candidate_document"]
 SCHEMA = "warpwright.tune-result/1"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """The answer of a tuning. ``best`` is the fastest measured candidate, or the best forecast among the built ones."""
 
@@ -32,6 +32,15 @@ class Result:
     """The winner's relative lead over the best candidate that does not tie; None if there is none."""
     build_options: tuple[str, ...] = ()
     """Options of all its builds that change how kernels round."""
+    answer: str = ""
+    """The answer in one sentence; empty from a server that does not say it."""
+    answer_parts: tuple[Mapping[str, Any], ...] = ()
+    """The sentence's parts: ``name``, ``text``, and ``known``, which is false where something is missing."""
+
+    def __repr__(self) -> str:
+        """The answer in one line; candidates and their bytes would be thousands."""
+        said = self.answer or f"{self.ending}, {self.note}"
+        return f"<Result of {self.kernel} on {self.profile}: {said}; {len(self.candidates)} candidates>"
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``--json`` prints."""
@@ -41,6 +50,8 @@ class Result:
             "profile": self.profile,
             "ending": self.ending,
             "note": self.note,
+            "answer": self.answer,
+            "answer_parts": [dict(part) for part in self.answer_parts],
             "partial": self.partial,
             "stopped_by": self.stopped_by,
             "job": self.job,

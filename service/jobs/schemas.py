@@ -17,6 +17,8 @@ from warpwright.tuning.request import Effort
 
 __all__ = [
     "AnswerNow",
+    "AnswerPartView",
+    "AnswerView",
     "AttemptView",
     "EventView",
     "JobMode",
@@ -145,6 +147,23 @@ class AnswerNow(BaseModel):
     transient: bool | None = Field(default=None, description="The same request may succeed later.")
 
 
+class AnswerPartView(BaseModel):
+    """One part of the answer's sentence."""
+
+    name: str = Field(
+        description="`ending`, `partial`, `gain`, `throughput`, `library`, `ties`, `conditions` or `sizes`; more may follow."
+    )
+    text: str
+    known: bool = Field(description="False where the text says that something is missing.")
+
+
+class AnswerView(BaseModel):
+    """The answer in one sentence, the same as on pages, in reports and in the terminal."""
+
+    text: str
+    parts: list[AnswerPartView]
+
+
 class JobSummary(BaseModel):
     """A job in a list."""
 
@@ -194,6 +213,9 @@ class JobView(JobSummary):
     baseline: CandidateView | None = Field(description="The compiler's own best choice in this job.")
     speedup: float | None = Field(
         description="Baseline's measured time over the winner's; null unless both were measured."
+    )
+    answer: AnswerView | None = Field(
+        default=None, description="The answer in one sentence; null until the job has ended."
     )
     last_event: int
     now: AnswerNow | None = Field(

@@ -1,17 +1,26 @@
 """Rows of jobs as wire forms."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from warpwright.service.candidates import repository as candidate_rows
-from warpwright.service.candidates.rows import candidate_of
 from warpwright.service.candidates.views import view as candidate_view
 from warpwright.service.db import ReadSession
 from warpwright.service.db.models import CandidateRow, Job, JobEvent, JobSize, JobVariant
 from warpwright.service.jobs import repository
-from warpwright.service.jobs.schemas import AttemptView, EventView, JobState, JobSummary, JobView, VariantView
-from warpwright.solver.domain import BASELINES, Failure
-from warpwright.tuning.ranking import best_of
+from warpwright.service.jobs.answer import answer_of, baseline_of
+from warpwright.service.jobs.schemas import (
+    AnswerPartView,
+    AnswerView,
+    AttemptView,
+    EventView,
+    JobState,
+    JobSummary,
+    JobView,
+    VariantView,
+)
+from warpwright.solver.domain import Failure
 
 __all__ = ["event_view", "summaries", "view"]
 
@@ -27,7 +36,8 @@ def view(session: ReadSession, job: Job) -> JobView:
     names = repository.profile_names(session, [job.profile_digest])
     summary = job.summary or {}
     winner = candidate_rows.get(session, job.id, job.best) if job.best else None
-    baseline = _baseline(session, job)
+    baseline = baseline_of(session, job.id)
+    answer = answer_of(job, winner, baseline)
     return JobView(
         **_summary(job, names.get(job.profile_digest, "")),
         attempt=job.attempt,
@@ -58,6 +68,9 @@ def view(session: ReadSession, job: Job) -> JobView:
         winner=candidate_view(session, winner) if winner else None,
         baseline=candidate_view(session, baseline) if baseline else None,
         speedup=_speedup(winner, baseline),
+        answer=AnswerView(text=answer.text, parts=[AnswerPartView(**asdict(part)) for part in answer.parts])
+        if answer is not None
+        else None,
         last_event=job.event_count,
     )
 
@@ -105,13 +118,6 @@ def _variants(
         )
         for row in rows
     ]
-
-
-def _baseline(session: ReadSession, job: Job) -> CandidateRow | None:
-    """The compiler's own best choice: a tuned answer must never be worse."""
-    rows = {row.key: row for row in candidate_rows.baselines(session, job.id, [kind.value for kind in BASELINES])}
-    best = best_of([candidate_of(row) for row in rows.values()])
-    return rows[best.id] if best else None
 
 
 def _speedup(winner: CandidateRow | None, baseline: CandidateRow | None) -> float | None:

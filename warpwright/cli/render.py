@@ -30,10 +30,14 @@ from warpwright.tuning.verdicts import refusal_of
 __all__ = ["console", "print_result", "print_schedule"]
 
 
+UNWRAPPED = 100_000
+"""Columns of an output that is not a terminal: whoever reads it searches lines, so none is ever broken."""
+
+
 def console() -> Console:
-    """The console of stdout; wide enough for the tables if the output is not a terminal."""
+    """The console of stdout; a pipe or a file gets every line whole."""
     found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=180)
+    return found if found.is_terminal else Console(highlight=False, width=UNWRAPPED)
 
 
 def print_result(result: Result) -> None:
@@ -68,6 +72,8 @@ def print_result(result: Result) -> None:
         known = "this is the best known so far" if best is not None else "nothing usable is known yet"
         words = f"partial ({words_of(result.stopped_by)}): {known}; the same command continues from here"
         out.print(Text(words, style="yellow"))
+    if result.answer:
+        out.print(Text(f"answer: {result.answer}", style="bold"))
 
 
 def _basis(result: Result, best: Candidate) -> list[str]:

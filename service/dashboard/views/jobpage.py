@@ -18,7 +18,9 @@ from warpwright.service.db.models import CandidateRow, Job, JobAttempt, JobVaria
 from warpwright.service.errors import NotFound
 from warpwright.service.jobs import repository
 from warpwright.service.jobs import service as jobs
+from warpwright.service.jobs.answer import answer_of, baseline_of
 from warpwright.solver.domain import Candidate, CandidateKind, Certificate, Failure, Outcome
+from warpwright.tuning.answer_sentence import AnswerSentence
 from warpwright.tuning.verdicts import refusal_of
 
 __all__ = [
@@ -79,6 +81,8 @@ class JobDetail:
     """How many launches of the checks agreed, by key of those that were measured."""
     refusals: Mapping[str, str]
     """The rule that refuses a compiler's own choice that was built, by key."""
+    answer: AnswerSentence | None
+    """The answer in one sentence; None until the job has ended."""
 
     @property
     def basis(self) -> str:
@@ -143,6 +147,7 @@ def job_detail(session: ReadSession, job_id: str) -> JobDetail:
         refusals={
             row.key: words for row in candidates if row.outcome != Outcome.REFUSED and (words := refusal_in(row))
         },
+        answer=answer_of(job, best, baseline_of(session, job_id)),
     )
 
 

@@ -1,5 +1,6 @@
 """Candidates that are as good as each other: noise and names decide nothing, and the answer lists who ties."""
 
+import html
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -74,6 +75,19 @@ def test_people_see_who_ties(start: Callable[..., Service], tmp_path: Path) -> N
     assert "As good as the winner" in page
     assert len(re.findall(r"\d+ of \d+ launches agreed", page)) == 1 + 5, "the answer and each candidate"
     assert "launches agreed" in service.running.client.get(f"/jobs/{job['id']}/candidates/{job['best']}").text
+    answer = service.running.client.get(f"/v1/jobs/{job['id']}").json()["answer"]
+    assert shown.rstrip().endswith("answer: " + answer["text"]), "the sentence comes last, and is not wrapped"
+    report = service.running.client.get(f"/jobs/{job['id']}/report").text
+    for text in (page, report):
+        written = re.search(r'<p class="answer" id="the-answer">(.*?)</p>', text)
+        assert written is not None
+        assert html.unescape(re.sub("<[^>]*>", "", written[1])) == answer["text"]
+    said = {part["name"]: part for part in answer["parts"]}
+    assert re.fullmatch(r"1\.\d{3}× over the compiler's best \(±\d+\.\d %, 15 rounds\)", said["gain"]["text"])
+    assert said["ties"]["text"] == "ties with 1"
+    missing = {name: part["text"] for name, part in said.items() if not part["known"]}
+    assert missing.keys() >= {"library", "sizes"}
+    assert missing["sizes"] == "not checked at another size"
 
 
 def test_an_answer_that_rests_on_a_forecast_says_so_and_whose_proof_there_is(

@@ -1,0 +1,64 @@
+"""A job's answer in one sentence, from its rows. Schedules and certificates are not read: a sentence needs neither."""
+
+from collections.abc import Sequence
+
+from warpwright.service.candidates import repository as candidate_rows
+from warpwright.service.db import ReadSession
+from warpwright.service.db.models import CandidateRow, Job
+from warpwright.solver.domain import BASELINES, Candidate, CandidateKind, Failure, Outcome
+from warpwright.tuning.answer_sentence import Answered, AnswerSentence, answer_sentence
+from warpwright.tuning.ranking import best_of
+
+__all__ = ["answer_of", "baseline_of", "evidence_of"]
+
+
+def answer_of(job: Job, winner: CandidateRow | None, baseline: CandidateRow | None) -> AnswerSentence | None:
+    """The sentence; None for a job that has not ended."""
+    if job.ended_at is None:
+        return None
+    summary = job.summary or {}
+    tied = [key for key in summary.get("tied", ()) if key != job.best]
+    return answer_sentence(
+        Answered(
+            ending=job.ending or "",
+            winner=evidence_of(winner) if winner is not None else None,
+            baseline=evidence_of(baseline) if baseline is not None else None,
+            tied=len(tied),
+            margin=summary.get("margin"),
+            partial=job.partial,
+            stopped_by=job.stopped_by,
+            failure=Failure(**job.error) if job.error else None,
+            families=_families(summary.get("rejected", [])),
+        )
+    )
+
+
+def baseline_of(session: ReadSession, job_id: str) -> CandidateRow | None:
+    """The best of the compiler's own choices: a tuned answer must never be worse."""
+    rows = {row.key: row for row in candidate_rows.baselines(session, job_id, [kind.value for kind in BASELINES])}
+    best = best_of([evidence_of(row) for row in rows.values()])
+    return rows[best.id] if best else None
+
+
+def evidence_of(row: CandidateRow) -> Candidate:
+    """The candidate of a row without its schedule and its certificate."""
+    return Candidate(
+        id=row.key,
+        variant=row.variant,
+        kind=CandidateKind(row.kind),
+        outcome=Outcome(row.outcome),
+        status=row.status,
+        structure={name: str(value) for name, value in row.structure.items()},
+        forecast_ns=row.forecast_ns,
+        forecast_cycles=row.forecast_cycles,
+        measured_ns=row.measured_ns,
+        measurement=row.measurement,
+        report=row.report,
+        not_honoured=tuple(row.not_honoured),
+        failure=Failure(**row.failure) if row.failure else None,
+    )
+
+
+def _families(rejected: Sequence[dict[str, object]]) -> list[str]:
+    conflicts = [each for entry in rejected for each in entry["conflicts"]]  # type: ignore[attr-defined]  # JSON that we wrote
+    return list(dict.fromkeys(str(each["family"]) for each in conflicts))
