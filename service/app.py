@@ -18,7 +18,7 @@ from warpwright.service.artifacts.store import ArtifactStore
 from warpwright.service.batches.endpoints import router as batches
 from warpwright.service.candidates.endpoints import router as candidates
 from warpwright.service.change_notifier import Bulletin
-from warpwright.service.dashboard import report_router, static_files
+from warpwright.service.dashboard import report_router, static_files, unknown_address
 from warpwright.service.dashboard import router as dashboard
 from warpwright.service.dashboard.login_failures import LoginFailures
 from warpwright.service.data_folder import prepare_data_folder
@@ -125,6 +125,7 @@ def create_app(
     )
     app.state.streams = StreamCount()
     problems.install(app)
+    unknown_address.install(app)
     # The most frequent first: routes are tried in order.
     for router in (results, jobs, batches, candidates, solve, artifacts, profiles, workers, tokens, health):
         app.include_router(router)

@@ -156,7 +156,7 @@ def _throughput(winner: Candidate) -> AnswerPart:
         return AnswerPart("throughput", "throughput not known: its build recorded no work", known=False)
     shares = _shares(line, time)
     if not shares:
-        return AnswerPart("throughput", "throughput not known: sizes or rates are not", known=False)
+        return AnswerPart("throughput", "throughput not known: the kernel's work or the device's rates are not", known=False)
     return AnswerPart("throughput", max(shares)[1])
 
 

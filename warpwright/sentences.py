@@ -1,11 +1,19 @@
 """Results in words for the command line: a candidate's description and times, in addition to the service's sentences."""
 
-from warpwright.service.candidates.sentences import agreement, basis_line, proof_line, registers_of, structure_words
+from warpwright.service.candidates.sentences import (
+    agreement,
+    basis_line,
+    by_reason,
+    proof_line,
+    registers_of,
+    structure_words,
+)
 from warpwright.solver.domain import Candidate
 
 __all__ = [
     "agreement",
     "basis_line",
+    "by_reason",
     "describe",
     "forecast_words",
     "microseconds",

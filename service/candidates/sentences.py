@@ -1,11 +1,11 @@
 """A candidate's evidence in words: the proof line, its structure, what was read back. Pages and terminal use the same wording."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from warpwright.solver.domain import Certificate, Outcome, proof_sentence
+from warpwright.solver.domain import Certificate, Conflict, Outcome, RejectedStructure, proof_sentence
 
-__all__ = ["agreement", "basis_line", "proof_line", "registers_of", "structure_words"]
+__all__ = ["agreement", "basis_line", "by_reason", "proof_line", "registers_of", "structure_words"]
 
 USUAL = {("store", "consumer"), ("iterations", "in order"), ("registers", "as launched")}
 """Default choices that are not mentioned: the consumer stores, iterations stay in order, no setmaxnreg."""
@@ -84,3 +84,11 @@ def registers_of(report: Mapping[str, Any]) -> tuple[str, str]:
     total = sum(int(value) for value in spills if isinstance(value, int | float))
     registers = ptxas.get("registers")
     return (str(registers) if registers is not None else "-"), str(total)
+
+
+def by_reason(rejected: Sequence[RejectedStructure]) -> list[tuple[tuple[Conflict, ...], list[RejectedStructure]]]:
+    """Impossible structures by what makes them impossible: each reason once, with all structures that it excludes."""
+    groups: dict[tuple[Conflict, ...], list[RejectedStructure]] = {}
+    for entry in rejected:
+        groups.setdefault(tuple(dict.fromkeys(entry.conflicts)), []).append(entry)
+    return list(groups.items())

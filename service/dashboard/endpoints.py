@@ -51,7 +51,9 @@ Text = Annotated[str, Query(max_length=200)]
 async def _wanted(
     text: Text = "", state: Text = "", profile: Text = "", owner: Text = "", period: Text = ""
 ) -> JobFilter:
-    return JobFilter(text.strip(), state, profile, owner.strip(), period)
+    found = JobFilter(text.strip(), state, profile, owner.strip(), period)
+    found.check()
+    return found
 
 
 Wanted = Annotated[JobFilter, Depends(_wanted)]

@@ -8,6 +8,7 @@ from warpwright.result import Result
 from warpwright.sentences import (
     agreement,
     basis_line,
+    by_reason,
     describe,
     forecast_words,
     microseconds,
@@ -30,6 +31,7 @@ from warpwright.tuning.verdicts import refusal_of
 __all__ = ["console", "print_result", "print_schedule"]
 
 
+SHOWN_REASONS = 5
 UNWRAPPED = 100_000
 """Columns of an output that is not a terminal: whoever reads it searches lines, so none is ever broken."""
 
@@ -58,14 +60,7 @@ def print_result(result: Result) -> None:
             print_schedule(best.schedule, out)
         for line in _basis(result, best):
             out.print(Text(line))
-    for entry in result.rejected[:5]:
-        where = structure_words(entry.structure) or "all structures"
-        out.print(Text(f"impossible (variant {entry.variant}): {where}", style="yellow"))
-        for conflict in entry.conflicts:
-            words = f"    {conflict.family}: {conflict.message}"
-            out.print(Text(words + (f" -> {conflict.relaxation}" if conflict.relaxation else "")))
-    if len(result.rejected) > 5:
-        out.print(Text(f"    and {len(result.rejected) - 5} more impossible structures (--json has them all)"))
+    _print_impossible(result, out)
     for number, failure in result.refused_variants.items():
         out.print(Text(f"variant {number} refused: {failure.message} ({failure.code})", style="yellow"))
     if result.partial:
@@ -74,6 +69,20 @@ def print_result(result: Result) -> None:
         out.print(Text(words, style="yellow"))
     if result.answer:
         out.print(Text(f"answer: {result.answer}", style="bold"))
+
+
+def _print_impossible(result: Result, out: Console) -> None:
+    """Each reason once, with how many structures it excludes."""
+    groups = by_reason(result.rejected)
+    for conflicts, entries in groups[:SHOWN_REASONS]:
+        where = structure_words(entries[0].structure) or "all structures"
+        others = f" and {len(entries) - 1} more structures" if len(entries) > 1 else ""
+        out.print(Text(f"impossible (variant {entries[0].variant}): {where}{others}", style="yellow"))
+        for conflict in conflicts:
+            words = f"    {conflict.family}: {conflict.message}"
+            out.print(Text(words + (f" -> {conflict.relaxation}" if conflict.relaxation else "")))
+    if left := sum(len(entries) for _, entries in groups[SHOWN_REASONS:]):
+        out.print(Text(f"    and {left} more impossible structures (--json has them all)"))
 
 
 def _basis(result: Result, best: Candidate) -> list[str]:

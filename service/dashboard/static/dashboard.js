@@ -42,6 +42,15 @@
   window.addEventListener("resize", function () {
     document.querySelectorAll("[data-chart]").forEach(function (box) { var chart = window.echarts && window.echarts.getInstanceByDom(box); if (chart) { chart.resize(); } });
   });
+  // Paper is white and narrower than a screen: charts take the light colours and the width of a page, and get theirs back afterwards.
+  var PAPER = 690;
+  function print(on) {
+    document.documentElement.toggleAttribute("data-print", on);
+    draw();
+    document.querySelectorAll("[data-chart]").forEach(function (box) { var chart = window.echarts && window.echarts.getInstanceByDom(box); if (chart) { chart.resize(on ? { width: Math.min(PAPER, box.clientWidth) } : { width: "auto" }); } });
+  }
+  window.addEventListener("beforeprint", function () { print(true); });
+  window.addEventListener("afterprint", function () { print(false); });
   function value(row, place) { return row.cells[place].dataset.v || ""; }
   function sortRows(table, heading) {
     var body = table.tBodies[0], place = heading.cellIndex, down = heading.getAttribute("aria-sort") === "ascending", rows = Array.from(body.rows);

@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from warpwright.service.db.models import CandidateRow
-from warpwright.solver.domain import Outcome
+from warpwright.solver.domain import CandidateKind, Outcome, RejectedStructure
 
 __all__ = ["Complaint", "Funnel", "Loss", "complaints", "funnel"]
 
@@ -45,6 +44,9 @@ class Funnel:
 
     name: str
     left: int
+    """Of the solver's schedules."""
+    compilers: int
+    """Of the compiler's own choices, which the solver did not make and nothing proved legal."""
     losses: tuple[Loss, ...]
     summary: str
     """How many stopped here, in words: lost, or not continued without a failure."""
@@ -63,7 +65,7 @@ class Complaint:
     rows: tuple[CandidateRow, ...]
 
 
-def funnel(rows: Sequence[CandidateRow], rejected: Sequence[dict[str, Any]]) -> tuple[Funnel, ...]:
+def funnel(rows: Sequence[CandidateRow], rejected: Sequence[RejectedStructure]) -> tuple[Funnel, ...]:
     """Generated, legal, built, correct, measured; what was proven impossible never became a candidate."""
     steps: tuple[tuple[str, Callable[[CandidateRow], bool]], ...] = (
         ("generated", lambda row: True),
@@ -79,15 +81,22 @@ def funnel(rows: Sequence[CandidateRow], rejected: Sequence[dict[str, Any]]) -> 
         losses = _losses(lost)
         summary: list[str] = []
         if name == "legal" and rejected:
-            families = Counter(c["family"] for entry in rejected for c in entry["conflicts"])
+            families = Counter(family for entry in rejected for family in {c.family for c in entry.conflicts})
             words = ", ".join(f"{family} {count}" for family, count in families.most_common())
             losses = (Loss("proven impossible before they became candidates", len(rejected), words), *losses)
             summary.append(f"{len(rejected)} structure{'s' if len(rejected) > 1 else ''} proven impossible")
+        if name == "built" and (spent := sum(float(row.seconds.get("compile") or 0.0) for row in left)) >= 1.0:
+            summary.append(f"compiling took {_lasted(spent)}")
         if lost:
             summary.append(f"{len(lost)} {'go no further' if all(row.outcome in MEANING for row in lost) else 'lost'}")
-        found.append(Funnel(name, len(kept), losses, ", ".join(summary)))
+        ours = sum(row.kind == CandidateKind.SCHEDULED for row in kept)
+        found.append(Funnel(name, ours, len(kept) - ours, losses, ", ".join(summary)))
         left = kept
     return tuple(found)
+
+
+def _lasted(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def complaints(rows: Sequence[CandidateRow]) -> tuple[Complaint, ...]:

@@ -1,7 +1,7 @@
 """One job: the funnel, its candidates, the winner's evidence, and the charts' data."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sqlalchemy import select
@@ -9,7 +9,7 @@ from sqlalchemy.orm import load_only
 
 from warpwright.service.artifacts.store import ArtifactStore
 from warpwright.service.candidates import repository as candidate_rows
-from warpwright.service.candidates.sentences import agreement, basis_line, registers_of
+from warpwright.service.candidates.sentences import agreement, basis_line, by_reason, registers_of
 from warpwright.service.dashboard.views.funnel import Complaint, Funnel, complaints, funnel
 from warpwright.service.dashboard.views.plan import PlanTables, certificate_of, plan_of
 from warpwright.service.dashboard.views.rows import JobRow, job_rows
@@ -19,7 +19,15 @@ from warpwright.service.errors import NotFound
 from warpwright.service.jobs import repository
 from warpwright.service.jobs import service as jobs
 from warpwright.service.jobs.answer import answer_of, baseline_of
-from warpwright.solver.domain import Candidate, CandidateKind, Certificate, Failure, Outcome
+from warpwright.solver.domain import (
+    Candidate,
+    CandidateKind,
+    Certificate,
+    Conflict,
+    Failure,
+    Outcome,
+    RejectedStructure,
+)
 from warpwright.tuning.answer_sentence import AnswerSentence
 from warpwright.tuning.verdicts import refusal_of
 
@@ -44,7 +52,7 @@ SOURCES = {
 COLUMNS = load_only(
     CandidateRow.number, CandidateRow.variant, CandidateRow.kind, CandidateRow.outcome, CandidateRow.status,
     CandidateRow.forecast_ns, CandidateRow.forecast_cycles, CandidateRow.measured_ns, CandidateRow.structure, CandidateRow.report,
-    CandidateRow.not_honoured, CandidateRow.failure, raiseload=True,
+    CandidateRow.not_honoured, CandidateRow.failure, CandidateRow.seconds, raiseload=True,
 )  # fmt: skip
 """Columns of the table; loading schedules and certificates of all candidates would take most of the page's time."""
 SORTS: dict[str, Callable[[CandidateRow], tuple[Any, ...]]] = {
@@ -73,7 +81,9 @@ class JobDetail:
     artifacts: dict[str, str]
     funnel: tuple[Funnel, ...]
     complaints: tuple[Complaint, ...]
-    rejected: list[dict[str, Any]]
+    rejected: Sequence[RejectedStructure]
+    reasons: Sequence[tuple[tuple[Conflict, ...], Sequence[RejectedStructure]]]
+    """What is impossible, each reason once with all that it excludes."""
     charts: dict[str, Any]
     tied: tuple[CandidateRow, ...]
     """Candidates that are as good as the winner."""
@@ -126,7 +136,7 @@ def job_detail(session: ReadSession, job_id: str) -> JobDetail:
     query = select(CandidateRow).where(CandidateRow.job_id == job_id).order_by(CandidateRow.number).options(COLUMNS)
     candidates = session.scalars(query).all()
     summary = job.summary or {}
-    rejected = list(summary.get("rejected", []))
+    rejected = _rejected(summary.get("rejected", []))
     return JobDetail(
         job=job,
         row=job_rows(session, [job])[0],
@@ -141,6 +151,7 @@ def job_detail(session: ReadSession, job_id: str) -> JobDetail:
         funnel=funnel(candidates, rejected),
         complaints=complaints(candidates),
         rejected=rejected,
+        reasons=by_reason(rejected),
         charts=_charts(candidates, job.best),
         tied=tuple(row for row in candidates if row.key in summary.get("tied", ()) and row.key != job.best),
         agreements=_agreements(session, job_id),
@@ -149,6 +160,22 @@ def job_detail(session: ReadSession, job_id: str) -> JobDetail:
         },
         answer=answer_of(job, best, baseline_of(session, job_id)),
     )
+
+
+def _rejected(entries: Sequence[Mapping[str, Any]]) -> list[RejectedStructure]:
+    """Stored structures as values; a field of a conflict that this version does not know is left out."""
+    known = {field.name for field in fields(Conflict)}
+    return [
+        RejectedStructure(
+            entry["variant"],
+            entry["structure"],
+            tuple(
+                Conflict(**{name: conflict[name] for name in known & conflict.keys()})
+                for conflict in entry["conflicts"]
+            ),
+        )
+        for entry in entries
+    ]
 
 
 def _agreements(session: ReadSession, job_id: str) -> dict[str, str]:

@@ -20,16 +20,25 @@ from warpwright.service.dashboard import router
 from warpwright.service.settings import Settings
 from warpwright.service.testing import StandInToolchain, new_ir
 from warpwright.service.testing.running import RunningService
-from warpwright.solver.domain import Candidate, HardwareProfile, KernelGraph, Proposals, WarpSchedule, candidate_id
+from warpwright.solver.domain import (
+    Candidate,
+    Failure,
+    HardwareProfile,
+    KernelGraph,
+    Outcome,
+    Proposals,
+    WarpSchedule,
+    candidate_id,
+)
 from warpwright.tuning.request import TuneRequest
-from warpwright.tuning.toolchain import KernelRead, Patience
+from warpwright.tuning.toolchain import KernelRead, Patience, StepFailed
 
 HOSTILE = '<script>document.title="owned"</script>\'"&'
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
 LOOSE = {"region"}
 """Axe's ``region`` rule counts the skip link as content outside a landmark; best practice, not WCAG."""
-DRAWN = "drawn"
+DRAWN, BROKEN = "drawn", "broken"
 
 
 def plain_pages() -> list[str]:
@@ -56,7 +65,9 @@ class DrawingToolchain(StandInToolchain):
         return replace(kernel, graph=_gemm()) if kernel.graph.name == DRAWN else kernel
 
     def propose(self, kernels: Mapping[int, KernelRead], request: TuneRequest, patience: Patience) -> Proposals:
-        """The stand-in's proposals with pipelines of growing depth."""
+        """The stand-in's proposals with pipelines of growing depth; the kernel named ``broken`` breaks the solver."""
+        if any(kernel.graph.name == BROKEN for kernel in kernels.values()):
+            raise StepFailed(Outcome.CRASHED, Failure("solver-crashed", "the solver ended by signal 11"))
         proposals = super().propose(kernels, request, patience)
         return replace(
             proposals,
@@ -87,6 +98,7 @@ class Shown:
     impossible: str
     hostile: str
     drawn: str
+    failed: str
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +106,10 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     settings = Settings(data=tmp_path_factory.mktemp("dashboard"), slow_artifact_sync=False, poll_seconds=0.1)
     with RunningService(settings, toolchain=DrawingToolchain(device=True)) as running:
 
-        def job(ir: str, name: str) -> str:
-            answer = running.client.post("/v1/jobs", json={"ir": ir, "profile": "h200", "name": name})
+        def job(ir: str, name: str, *others: str) -> str:
+            variants = [{"ir": each, "params": {"BK": 64 // n}} for n, each in enumerate((ir, *others), 1)]
+            kernel = {"variants": variants} if others else {"ir": ir}
+            answer = running.client.post("/v1/jobs", json={**kernel, "profile": "h200", "name": name})
             assert answer.status_code == 202, answer.text
             done = finished(running.client, answer.json()["id"])
             return str(done["id"])
@@ -104,9 +118,10 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
             running,
             measured=job(new_ir(schedules=6), "gemm_bias_relu"),
             lossy=job(new_ir(schedules=6, faults={1: "not_honoured", 2: "over_resource"}), "attention_forward"),
-            impossible=job(new_ir(infeasible=True), "too_large"),
+            impossible=job(new_ir(infeasible=True), "too_large", new_ir(infeasible=True)),
             hostile=job(new_ir(schedules=2, faults={1: "compile_failed"}), HOSTILE),
             drawn=job(new_ir(DRAWN, schedules=3), "gemm_drawn"),
+            failed=job(new_ir(BROKEN), "breaks"),
         )
 
 

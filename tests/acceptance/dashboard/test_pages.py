@@ -47,9 +47,20 @@ def test_the_funnel_names_every_loss(shown: Shown) -> None:
     text = shown.service.client.get(f"/jobs/{shown.lossy}").text
     assert "not honoured" in text
     assert "over resource: stand-in-over_resource" in text
-    impossible = shown.service.client.get(f"/jobs/{shown.impossible}").text
+    page = shown.service.client.get(f"/jobs/{shown.impossible}").text
+    impossible = " ".join(re.sub("<[^>]*>", " ", page).split())
+    assert "0 legal + 3 of the compiler's own" in impossible, "what the compiler chose was not proven legal"
+    assert re.search(r'class="state done untuned">done: infeasible<', page), "an ending without an answer is not green"
     assert "proven impossible before they became candidates" in impossible
-    assert "needs 300000 bytes, 232448 fit" in impossible
+    assert impossible.count("needs 300000 bytes, 232448 fit") == 1, "two variants, one reason"
+    assert "variant 0: store no and 1 more" in impossible
+
+
+def test_a_failed_job_waits_for_no_answer(shown: Shown) -> None:
+    page = shown.service.client.get(f"/jobs/{shown.failed}").text
+    assert "no answer yet" not in page
+    assert "no answer: the solver ended by signal 11" in page
+    assert "no answer: the solver ended by signal 11" in shown.service.client.get(f"/v1/jobs/{shown.failed}").text
 
 
 def test_names_from_clients_are_escaped_everywhere(shown: Shown) -> None:
@@ -69,7 +80,14 @@ def test_names_from_clients_are_escaped_everywhere(shown: Shown) -> None:
 
 def test_a_table_for_a_spreadsheet(shown: Shown) -> None:
     rows = list(csv.DictReader(io.StringIO(shown.service.client.get("/jobs.csv").text)))
-    assert {row["id"] for row in rows} == {shown.measured, shown.lossy, shown.impossible, shown.hostile, shown.drawn}
+    assert {row["id"] for row in rows} == {
+        shown.measured,
+        shown.lossy,
+        shown.impossible,
+        shown.hostile,
+        shown.drawn,
+        shown.failed,
+    }
     candidates = shown.service.client.get(f"/jobs/{shown.measured}/candidates.csv").text
     assert len(candidates.splitlines()) == 1 + 9
 
@@ -79,6 +97,11 @@ def test_filters_and_sorting(shown: Shown) -> None:
     assert "gemm_bias_relu" in client.get("/jobs?text=gemm").text
     assert "gemm_bias_relu" not in client.get("/jobs?text=attention").text
     assert "gemm_bias_relu" not in client.get("/jobs?state=failed").text
+    for wrong in ("state=bogus", "period=bogus"):
+        for path in ("/jobs", "/jobs.csv"):
+            refused = client.get(f"{path}?{wrong}")
+            assert (refused.status_code, "filter-unknown" in refused.text) == (422, True)
+            assert "gemm_bias_relu" not in refused.text
     down = client.get(f"/jobs/{shown.measured}?sort=measured&down=true").text
     assert 'aria-sort="descending"' in down
 
@@ -110,6 +133,16 @@ def test_errors_are_pages_with_the_code(shown: Shown) -> None:
     assert missing.status_code == 404
     assert "job-unknown" in missing.text, "the code that the API uses"
     assert shown.service.client.get("/jobs?before=" + "x" * 300).status_code == 400
+
+
+def test_an_unknown_address_is_a_page_for_people_and_a_problem_for_programs(shown: Shown) -> None:
+    client = shown.service.client
+    for path in ("/nowhere", "/static/nothing.js"):
+        missing = client.get(path, headers={"Accept": "text/html,*/*"})
+        assert (missing.status_code, "there is no page at this address" in missing.text) == (404, True)
+        assert "default-src 'none'" in missing.headers["content-security-policy"]
+        assert client.get(path).json()["code"] == "not-found"
+    assert client.get("/v1/nowhere", headers={"Accept": "text/html"}).json()["code"] == "not-found"
 
 
 def test_jobs_are_deleted_from_the_list_but_not_by_another_sites_form(tmp_path_factory: pytest.TempPathFactory) -> None:

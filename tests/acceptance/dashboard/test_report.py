@@ -58,6 +58,15 @@ def test_the_file_draws_its_charts_and_timeline_and_is_accessible(
     expect(page.locator("div.memory")).to_have_count(2)
     accessible(page, "report")
     keep(page, f"report-{scheme}")
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    style = "getComputedStyle(document.documentElement).getPropertyValue('--paper').trim()"
+    assert page.evaluate(style) == "#ffffff", "paper is white"
+    drawn = page.locator("[data-chart] svg").evaluate_all("each => each.map(svg => svg.getBoundingClientRect().width)")
+    assert drawn, "charts are printed, and no wider than a page"
+    assert max(drawn) <= 700
+    assert page.locator(".key").first.evaluate("key => getComputedStyle(key).printColorAdjust") == "exact"
+    keep(page, f"report-{scheme}-printed")
 
 
 def test_the_file_says_what_the_page_says(shown: Shown) -> None:
