@@ -73,7 +73,9 @@ def answer_sentence(answered: Answered) -> AnswerSentence:
     """The sentence about an answer; without a winner, why there is none."""
     winner, parts = answered.winner, _exceptions(answered)
     if winner is None:
-        return AnswerSentence(tuple(parts or [AnswerPart("gain", "no answer: nothing usable was found", known=False)]))
+        decided = any(part.name == "ending" for part in parts)
+        missing = [] if decided else [AnswerPart("gain", "no answer: nothing usable was found", known=False)]
+        return AnswerSentence((*missing, *parts))
     gain = _gain(winner, answered.baseline)
     speedup = gain if winner.measured_ns is not None else None
     parts += [_gain_part(winner, answered.baseline, gain)]
@@ -156,7 +158,9 @@ def _throughput(winner: Candidate) -> AnswerPart:
         return AnswerPart("throughput", "throughput not known: its build recorded no work", known=False)
     shares = _shares(line, time)
     if not shares:
-        return AnswerPart("throughput", "throughput not known: the kernel's work or the device's rates are not", known=False)
+        return AnswerPart(
+            "throughput", "throughput not known: the kernel's work or the device's rates are not", known=False
+        )
     return AnswerPart("throughput", max(shares)[1])
 
 

@@ -1,5 +1,9 @@
 """Tables and lines for people, on stdout. Every name that a user gave is printed as text, never as markup."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -32,6 +36,8 @@ __all__ = ["console", "print_result", "print_schedule"]
 
 
 SHOWN_REASONS = 5
+WIDE = 120
+"""Columns from which the table of candidates fits."""
 UNWRAPPED = 100_000
 """Columns of an output that is not a terminal: whoever reads it searches lines, so none is ever broken."""
 
@@ -42,12 +48,19 @@ def console() -> Console:
     return found if found.is_terminal else Console(highlight=False, width=UNWRAPPED)
 
 
-def print_result(result: Result) -> None:
-    """The candidates (the compiler's own among them), the chosen schedule and its proof line."""
+def print_result(result: Result, written: Sequence[Path] = ()) -> None:
+    """The candidates (the compiler's own among them), the chosen schedule with its proof line, the files that were written, and
+    last the answer in one sentence.
+    """
     out = console()
     options = f", built with {', '.join(result.build_options)}" if result.build_options else ""
     out.print(Text(f"{result.kernel} for {result.profile}{options}: {result.ending}, {result.note}", style="bold"))
-    if result.candidates:
+    if result.candidates and (shared := _shared_params(result)):
+        params = result.candidates[0].params
+        out.print(Text("every candidate: " + " ".join(f"{name}={params[name]}" for name in params if name in shared)))
+    if result.candidates and out.width < WIDE:
+        _print_narrow(result, out)
+    elif result.candidates:
         out.print(_candidates(result))
     best = result.best
     if best is not None:
@@ -67,6 +80,8 @@ def print_result(result: Result) -> None:
         known = "this is the best known so far" if best is not None else "nothing usable is known yet"
         words = f"partial ({words_of(result.stopped_by)}): {known}; the same command continues from here"
         out.print(Text(words, style="yellow"))
+    for path in written:
+        out.print(Text(f"wrote {path}"))
     if result.answer:
         out.print(Text(f"answer: {result.answer}", style="bold"))
 
@@ -159,41 +174,110 @@ def _sizes(candidate: Candidate) -> str:
     return f"at other sizes: {'; '.join(ends)}" if ends else ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One candidate in words."""
+
+    mark: str
+    kind: str
+    variant: str
+    structure: str
+    forecast: str
+    measured: str
+    interval: str
+    registers: str
+    spills: str
+    outcome: str
+    remark: str
+
+    @property
+    def style(self) -> str:
+        """The winner's row stands out."""
+        return "bold" if self.mark == "*" else ""
+
+
+def _rows(result: Result) -> list[_Row]:
+    shared = _shared_params(result)
+    return [_row(result, candidate, shared) for candidate in result.candidates]
+
+
+def _shared_params(result: Result) -> frozenset[str]:
+    """Names of the parameters that have the same value in every candidate: a row need not repeat them."""
+    values: dict[str, set[str]] = {}
+    for candidate in result.candidates:
+        for name, value in candidate.params.items():
+            values.setdefault(name, set()).add(str(value))
+    everywhere = set.intersection(*(set(candidate.params) for candidate in result.candidates))
+    return frozenset(name for name in everywhere if len(values[name]) == 1)
+
+
+def _row(result: Result, candidate: Candidate, shared: frozenset[str]) -> _Row:
+    certificate = candidate.certificate
+    interval = ""
+    if certificate is not None:
+        interval = f"{certificate.initiation_interval_cycles or '-'}/{certificate.lower_bound.cycles}"
+    registers, spills = registers_of(candidate.report)
+    is_best = result.best is not None and candidate.id == result.best.id and candidate.has_cost
+    return _Row(
+        "*" if is_best else "=" if candidate.id in result.tied else "",
+        candidate.kind.replace("_", "-"),
+        " ".join(f"{name}={value}" for name, value in candidate.params.items() if name not in shared)
+        or ("" if shared else str(candidate.variant)),
+        structure_words(candidate.structure),
+        forecast_words(candidate),
+        microseconds(candidate.measured_ns),
+        interval,
+        registers,
+        spills,
+        candidate.outcome.replace("_", " "),
+        _remark(candidate),
+    )
+
+
+def _remark(candidate: Candidate) -> str:
+    """What follows the outcome: how many launches agreed, why it was refused, why it failed, where it differs from the plan."""
+    words = ""
+    if agreed := agreement(candidate.measurement):
+        words += f", {agreed}"
+    if candidate.outcome is not Outcome.REFUSED and (refusal := refusal_of(candidate)):
+        words += f", but refused: {refusal[:60]}"
+    if candidate.failure is not None and candidate.failure.message:
+        words += f": {candidate.failure.message.splitlines()[0][:60]}"
+    if candidate.not_honoured:
+        words += f" ({candidate.not_honoured[0][:60]})"
+    return words
+
+
+def _forecast_unit(result: Result) -> str:
+    return "cycles" if any(c.forecast_cycles is not None for c in result.candidates) else "µs"
+
+
 def _candidates(result: Result) -> Table:
     table = Table(title=None, header_style="bold", pad_edge=False)
-    forecast = "forecast cycles" if any(c.forecast_cycles is not None for c in result.candidates) else "forecast µs"
     for heading, justify in (
-        ("", "left"), ("kind", "left"), ("variant", "left"), ("structure", "left"), (forecast, "right"),
-        ("measured µs", "right"), ("II/bound", "right"), ("regs", "right"), ("spill B", "right"), ("outcome", "left"),
+        ("", "left"), ("kind", "left"), ("variant", "left"), ("structure", "left"),
+        (f"forecast {_forecast_unit(result)}", "right"), ("measured µs", "right"), ("II/bound", "right"), ("regs", "right"),
+        ("spill B", "right"), ("outcome", "left"),
     ):  # fmt: skip
         table.add_column(heading, justify="right" if justify == "right" else "left")
-    for candidate in result.candidates:
-        certificate = candidate.certificate
-        interval = ""
-        if certificate is not None:
-            interval = f"{certificate.initiation_interval_cycles or '-'}/{certificate.lower_bound.cycles}"
-        registers, spills = registers_of(candidate.report)
-        is_best = result.best is not None and candidate.id == result.best.id and candidate.has_cost
-        outcome = candidate.outcome.replace("_", " ")
-        if agreed := agreement(candidate.measurement):
-            outcome += f", {agreed}"
-        if candidate.outcome is not Outcome.REFUSED and (refusal := refusal_of(candidate)):
-            outcome += f", but refused: {refusal[:60]}"
-        if candidate.failure is not None:
-            outcome += f": {candidate.failure.message.splitlines()[0][:60]}" if candidate.failure.message else ""
-        if candidate.not_honoured:
-            outcome += f" ({candidate.not_honoured[0][:60]})"
+    for row in _rows(result):
         cells = (
-            "*" if is_best else "=" if candidate.id in result.tied else "",
-            candidate.kind.replace("_", "-"),
-            " ".join(f"{name}={value}" for name, value in candidate.params.items()) or str(candidate.variant),
-            structure_words(candidate.structure),
-            forecast_words(candidate),
-            microseconds(candidate.measured_ns),
-            interval,
-            registers,
-            spills,
-            outcome,
-        )
-        table.add_row(*(Text(cell) for cell in cells), style="bold" if is_best else None)
+            row.mark, row.kind, row.variant, row.structure, row.forecast, row.measured, row.interval, row.registers, row.spills,
+            row.outcome + row.remark,
+        )  # fmt: skip
+        table.add_row(*(Text(cell) for cell in cells), style=row.style or None)
     return table
+
+
+def _print_narrow(result: Result, out: Console) -> None:
+    """Two lines a candidate: what became of it with its numbers, then what it is; each is cut at the edge, not wrapped."""
+    unit = _forecast_unit(result)
+    for row in _rows(result):
+        numbers = [f"{row.measured} µs" if row.measured != "-" else "", f"forecast {row.forecast} {unit}"]
+        numbers += [f"II {row.interval}" if row.interval else ""]
+        numbers += [f"{row.registers} regs, {row.spills} B spilled" if row.registers != "-" else ""]
+        first = f"{row.mark or ' '} {row.kind:<13} {row.outcome:<9} {', '.join(filter(None, numbers))}"
+        said = row.remark.removeprefix(", ").removeprefix(": ")
+        second = "    " + "; ".join(filter(None, (row.structure, row.variant, said)))
+        for line in (first, second):
+            out.print(Text(line, style=row.style), no_wrap=True, overflow="ellipsis")

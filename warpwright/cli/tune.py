@@ -22,7 +22,7 @@ from warpwright.tuning.request import Effort
 from warpwright.tuning.toolchain import Stop
 
 LOCAL_POLL_SECONDS = 0.3
-REMOTE_POLL_SECONDS = 2.0
+REMOTE_POLL_SECONDS = 1.0
 
 __all__ = ["exit_code_of_result", "run_tune"]
 
@@ -36,14 +36,15 @@ def run_tune(options: TuneOptions) -> ExitCode:
     effort = effort_of(options.effort)
     if options.out is not None:
         writable_folder(options.out)
-    with TuningProgress(options.file.name, silent=options.json) as progress, stoppable() as stop:
+    with TuningProgress(options.file.name, silent=options.json) as progress:
         progress.note("reading the kernel")
         kernel = kernel_of(options.file, options.function, options.settings)
         submission = submission_of(
             kernel, profile, effort=effort.value, candidates=options.candidates, seconds=options.budget,
             engine=options.engine, pins=pins, build_options=build_options, measure=options.measure, fresh=options.fresh,
         )  # fmt: skip
-        with client_of(options.server, options.token) as client:
+        # Before there is a job a Ctrl-C ends the program at once; from here on there is a partial answer to wait for.
+        with client_of(options.server, options.token) as client, stoppable() as stop:
             poll = REMOTE_POLL_SECONDS if options.server else LOCAL_POLL_SECONDS
             result = tune_there(
                 client, submission, stop=stop, events=progress, poll_seconds=poll, all_products=options.out is not None
@@ -53,9 +54,7 @@ def run_tune(options: TuneOptions) -> ExitCode:
     if options.json:
         sys.stdout.write(json.dumps(result.to_json()) + "\n")
     else:
-        print_result(result)
-        for path in written:
-            sys.stdout.write(f"wrote {path}\n")
+        print_result(result, written)
     return exit_code_of_result(result)
 
 

@@ -2,6 +2,12 @@
 
 import errno
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,6 +78,52 @@ def test_tune_for_people_shows_a_table_and_the_files(
     assert (tmp_path / "out" / "result.json").is_file()
     assert (tmp_path / "out" / "schedule.json").is_file()
     assert "<h1>" in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("columns", [80, 119])
+def test_a_narrow_terminal_gets_two_lines_a_candidate(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal
+    monkeypatch.setenv("COLUMNS", str(columns))
+    long = {"pipelines": "separate", "depth": "As=3,Bs=3", "store": "own role", "registers": "24/160"}
+    best, other = (
+        Candidate(
+            f"cand_{n}",
+            n,
+            CandidateKind.SCHEDULED,
+            Outcome.MEASURED,
+            {"BM": 128 * (n + 1), "BN": 128, "threads": 256},
+            structure={"consumer_warpgroups": "3", **long, "iterations": "two products in flight"},
+            forecast_ns=1e6,
+            measured_ns=1e6 + n,
+        )
+        for n in range(2)
+    )
+    print_result(Result("toy", "h200", "tuned", best, (best, other), answer="1.1× over the compiler's best"), ())
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert lines[1] == "every candidate: BN=128 threads=256"
+    assert [line[:38].rstrip() for line in lines[2:6:2]] == [
+        "* scheduled     measured  1000.0 µs, f",
+        "  scheduled     measured  1000.0 µs, f",
+    ]
+    assert lines[3].startswith("    3 warpgroups, separate, As=3,Bs=3, store own role, registers 24/160")
+    assert ("; BM=128" in lines[3], "; BM=256" in lines[5]) == (columns > 110, columns > 110)
+    assert lines[6].startswith("chosen: ")
+    assert lines[-1] == "answer: 1.1× over the compiler's best"
+
+
+def test_control_c_ends_the_program_even_while_it_reads_a_kernel(tmp_path: Path) -> None:
+    """Reading may take long: a kernel file is a program. Nothing is waited for, because there is no job yet."""
+    file, begun = tmp_path / "slow.py", tmp_path / "begun"
+    file.write_text(f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(600)\n")
+    command = [sys.executable, "-m", "warpwright", "tune", str(file), "-p", "h200"]
+    program = subprocess.Popen(command, env={**os.environ, "WARPWRIGHT_DATA": str(tmp_path)})
+    while not begun.exists() and program.poll() is None:
+        time.sleep(0.05)
+    program.send_signal(signal.SIGINT)
+    assert program.wait(timeout=300) == ExitCode.INTERRUPTED
 
 
 def test_a_measured_winner_says_where_else_it_was_right(capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,7 +75,10 @@ def test_what_is_missing_is_said() -> None:
         ({"ending": Ending.INFEASIBLE, "families": ["shared_memory"]}, "proven impossible: no legal schedule exists"),
         ({"ending": Ending.UNKNOWN}, "not decided: the budget ended"),
         ({"ending": "", "failure": Failure("worker-lost", "the worker was lost")}, "no answer: the worker was lost"),
-        ({"ending": Ending.TUNED, "partial": True, "stopped_by": "cancelled"}, "partial: cancelled"),
+        (
+            {"ending": Ending.TUNED, "partial": True, "stopped_by": "cancelled"},
+            "no answer: nothing usable was found; partial: c",
+        ),
     ],
 )
 def test_without_a_winner_it_says_why(known: dict[str, Any], words: str) -> None:
