@@ -31,7 +31,14 @@ from warpwright.tuning.children import (
     users_environment,
 )
 
-__all__ = ["KernelFile", "KernelSize", "KernelVariant", "parse_setting", "read_kernel_file"]
+__all__ = [
+    "KernelFile",
+    "KernelSize",
+    "KernelVariant",
+    "parse_setting",
+    "read_kernel_file",
+    "read_kernels",
+]
 
 READ_SECONDS = 300.0
 READ_MEMORY_BYTES = 8 << 30
@@ -63,6 +70,8 @@ class KernelFile:
     variants: tuple[KernelVariant, ...]
     files: tuple[str, ...] = ()
     """Absolute paths that it was read from: the file, and for Python the files of the same project that it imports."""
+    function: str = ""
+    """Which kernel of several in its file it is, as ``function`` of :func:`read_kernel_file` names it."""
 
 
 def read_kernel_file(
@@ -83,6 +92,30 @@ def read_kernel_file(
     if path.suffix != ".py":
         return _read_ir(path)
     return _read_python(path, function, dict(settings or {}), pool)
+
+
+def read_kernels(
+    path: str | Path,
+    *,
+    function: str | None = None,
+    settings: Mapping[str, JsonValue] | None = None,
+    pool: ChildPool | None = None,
+) -> tuple[tuple[KernelFile, ...], tuple[str, ...]]:
+    """Every kernel of a Python file, or of one ``function`` of it, and why others of several could not be read.
+
+    Raises:
+        KernelFileError: as :func:`read_kernel_file`; none of its kernels can be read.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise KernelFileError(f"file not found: {path}", code="kernel-file-missing", place=str(path))
+    value = _asked("kernel_file.read_all", path, function, dict(settings or {}), pool)
+    files = tuple(value["files"])
+    kernels = tuple(
+        KernelFile(each["name"], tuple(map(_variant, each["variants"])), files, each["function"])
+        for each in value["kernels"]
+    )
+    return kernels, tuple(f"{each['function']}: {each['message']} ({each['code']})" for each in value["unread"])
 
 
 def parse_setting(text: str) -> tuple[str, JsonValue]:
@@ -120,12 +153,20 @@ def _read_ir(path: Path) -> KernelFile:
 def _read_python(
     path: Path, function: str | None, settings: dict[str, JsonValue], pool: ChildPool | None
 ) -> KernelFile:
+    value = _asked("kernel_file.read", path, function, settings, pool)
+    return KernelFile(value["name"], tuple(map(_variant, value["variants"])), tuple(value["files"]))
+
+
+def _asked(
+    task: str, path: Path, function: str | None, settings: dict[str, JsonValue], pool: ChildPool | None
+) -> dict[str, Any]:
+    """What the child says of the file."""
     payload = {"path": os.path.abspath(path), "function": function, "set": settings}
     limits = Limits(wall_seconds=READ_SECONDS, cpu_seconds=READ_SECONDS, memory_bytes=READ_MEMORY_BYTES)
-    reply = run_task("kernel_file.read", payload, limits, pool=pool, environment=users_environment())
+    reply = run_task(task, payload, limits, pool=pool, environment=users_environment())
     match reply:
         case Returned(value=value):
-            return KernelFile(value["name"], tuple(map(_variant, value["variants"])), tuple(value["files"]))
+            return value
         case Refused(error="ExtraMissing", message=message):
             raise ExtraMissing(f"{path.name} cannot be read here: {message}; saved IR needs nothing", place=str(path))
         case Refused(code=code, message=message, place=place):

@@ -9,7 +9,7 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,14 +33,15 @@ def user_module(path: Path) -> Iterator[Mapping[str, Any]]:
     if not path.is_file():
         raise KernelFileError(f"file not found: {path}", code="kernel-file-missing", place=str(path))
     root, name = _home(path.resolve())
-    before, modules = list(sys.path), set(sys.modules)
+    before, modules, arguments = list(sys.path), set(sys.modules), sys.argv
+    sys.argv = [str(path)]  # a file that parses its arguments at import gets none
     sys.path.insert(0, str(root))
     if name != ALONE:
         sys.path.append(str(path.resolve().parent))
     try:
         yield vars(guarded(lambda: _imported(path, name), path))
     finally:
-        sys.path[:] = before
+        sys.path[:], sys.argv = before, arguments
         for each in [key for key in sys.modules if key not in modules and _is_users(sys.modules[key], root)]:
             del sys.modules[each]
         importlib.invalidate_caches()
@@ -61,9 +62,11 @@ def guarded(run: Callable[[], Any], path: Path) -> Any:
         KernelFileError: ``kernel-file-raised``.
         ExtraMissing: it imports TileLang, which is not installed.
     """
+    said = _Tee(sys.stderr)
     try:
-        return run()
-    except KeyboardInterrupt:
+        with redirect_stderr(said):
+            return run()
+    except (KeyboardInterrupt, KernelFileError):
         raise
     except BaseException as error:  # noqa: BLE001 - the user's code may raise anything, SystemExit included
         if isinstance(error, ModuleNotFoundError) and (missing := missing_of(error.name, "it", among=["kernels"])):
@@ -74,11 +77,31 @@ def guarded(run: Callable[[], Any], path: Path) -> Any:
         shown = traceback.StackSummary.from_list([] if isinstance(error, SyntaxError) else mine or frames[-3:]).format()
         line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else (mine[-1].lineno if mine else None)
         summary = "".join(traceback.format_exception_only(error)).strip()
+        if isinstance(error, SystemExit) and said.last:
+            summary += f" ({said.last})"
         raise KernelFileError(
             f"{path.name} raised {summary}\n{''.join(shown).rstrip()}".rstrip(),
             code="kernel-file-raised",
             place=f"{path}:{line}" if line else str(path),
         ) from None
+
+
+class _Tee:
+    """Standard error, with its last line kept: an ``argparse`` that ends the process says why there."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.last = ""
+
+    def write(self, text: str) -> int:
+        """Pass the text on."""
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        self.last = lines[-1][:300] if lines else self.last
+        written: int = self._stream.write(text)
+        return written
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _home(path: Path) -> tuple[Path, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from warpwright.errors import KernelFileError
 
-__all__ = ["bound"]
+__all__ = ["bound", "has_open"]
 
 FLOATING = ("float", "bfloat")
 
@@ -53,6 +53,11 @@ def bound(function: Any, values: Mapping[str, Any], name: str, place: str) -> An
                 offset_factor=buffer.offset_factor,
             )
     return function.specialize(given) if given else function
+
+
+def has_open(function: Any, key: str) -> bool:
+    """Whether the kernel leaves a size or a scalar parameter of this name open; upper and lower case count as one."""
+    return any(str(var.name).lower() == key.lower() for var in _open(function))
 
 
 def _open(function: Any) -> list[Any]:

@@ -38,6 +38,7 @@ TASKS: Mapping[str, str] = MappingProxyType(
         "stand_in.materialize": "warpwright.tuning.testing.tasks:materialize",
         "stand_in.compile": "warpwright.tuning.testing.tasks:compile_one",
         "kernel_file.read": "warpwright.kernel_child:read",
+        "kernel_file.read_all": "warpwright.kernel_child:read_all",
         "testing.echo": "warpwright.lowering.testing.misbehaving:echo",
         "testing.late": "warpwright.lowering.testing.misbehaving:late",
         "testing.hang": "warpwright.lowering.testing.misbehaving:hang",

@@ -17,6 +17,7 @@ from warpwright.cli.options import BatchOptions
 from warpwright.cli.tune import effort_of, stoppable
 from warpwright.client import Client
 from warpwright.errors import ServerUnreachable
+from warpwright.kernel_file import parse_setting
 from warpwright.service.batches.schemas import BatchView
 from warpwright.tuning.toolchain import Stop
 
@@ -65,7 +66,15 @@ def _submitted(client: Client, options: BatchOptions) -> BatchView:
     path = Path(options.file)
     profile = profile_of(options.profile) if options.profile is not None else None
     effort = effort_of(options.effort).value if options.effort is not None else None
-    return client.submit_batch(batch_text(path, profile, effort=effort), name=options.name or path.stem)
+    text = batch_text(
+        path, profile, effort=effort, function=options.function, settings=dict(map(parse_setting, options.settings)),
+        tell=_not_read,
+    )  # fmt: skip
+    return client.submit_batch(text, name=options.name or path.stem)
+
+
+def _not_read(line: str) -> None:
+    sys.stderr.write(f"not read: {line}\n")
 
 
 def _names_a_batch(options: BatchOptions) -> bool:

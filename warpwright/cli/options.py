@@ -175,10 +175,18 @@ class VerifyOptions:
 class BatchOptions:
     """Tune many kernels at once; the display survives a lost connection and can be resumed."""
 
-    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON lines, one kernel per line; or the id of a batch.")]
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="JSON lines, one kernel per line; a Python file, all its kernels; or the id of a batch.",
+        ),
+    ]
     profile: Annotated[str | None, typer.Option("--profile", "-p", help="Device for lines that do not name one.")] = (
         None
     )
+    function: Function = None
+    settings: Settings = field(default_factory=list)
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the results here: .jsonl or .csv.")] = None
     name: Annotated[str, typer.Option("--name", help="Name to show; the file's name by default.")] = ""
     effort: Annotated[str | None, typer.Option("--effort", help="quick, normal or thorough.")] = None
