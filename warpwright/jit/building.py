@@ -3,7 +3,12 @@
 Imports TVM, because the user's own process has it already; everywhere else compilers run in child processes.
 """
 
-from collections.abc import Mapping
+import atexit
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from tvm import ir as tvm_ir
@@ -21,6 +26,9 @@ from warpwright.tuning.children import ChildPool, Limits, Returned, users_enviro
 __all__ = ["built_from"]
 
 WRITING = Limits(wall_seconds=120.0)
+
+IDLE_SECONDS = 20.0
+"""A child with TileLang in it holds half a gigabyte."""
 
 
 def built_from(ir: str, choice: KnownChoice, profile: HardwareProfile, given: Mapping[str, Any]) -> OwnChoice | None:
@@ -43,8 +51,50 @@ def built_from(ir: str, choice: KnownChoice, profile: HardwareProfile, given: Ma
     return OwnChoice(guard_empty_loops(own_placeholders(tvm_ir.load_json(text))), PASS_CONFIGS[kind], changed=True)
 
 
+@dataclass(slots=True)
+class _WarmChild:
+    """A child of this program that reads its kernels and writes their schedules.
+
+    A program builds several kernels one after the other, and a new child would load TileLang for seconds each time. It ends
+    when it has had no work for ``IDLE_SECONDS``.
+    """
+
+    pool: ChildPool
+    process: int
+    users: int = 0
+    ending: threading.Timer | None = None
+
+
+_lock = threading.Lock()
+_child: _WarmChild | None = None
+
+
+@contextmanager
+def _warm_child() -> Iterator[ChildPool]:
+    """This process's child; a process that was forked from it gets one of its own."""
+    global _child
+    with _lock:
+        if _child is None or _child.process != os.getpid():
+            pool = ChildPool(1, environment=users_environment())
+            atexit.register(pool.close)
+            _child = _WarmChild(pool, os.getpid())
+        child = _child
+        child.users += 1
+        if child.ending is not None:
+            child.ending.cancel()
+    try:
+        yield child.pool
+    finally:
+        with _lock:
+            child.users -= 1
+            if not child.users:
+                child.ending = threading.Timer(IDLE_SECONDS, child.pool.retire)
+                child.ending.daemon = True
+                child.ending.start()
+
+
 def _scheduled(ir: str, schedule: Schedule, profile: HardwareProfile) -> str:
-    with ChildPool(1, environment=users_environment()) as pool:
+    with _warm_child() as pool:
         graph, _ = read_kernel(ir, profile, pool=pool)
         if broken := violations_of(graph, profile, schedule):
             message = f"the stored schedule is illegal: {broken[0].family}: {broken[0].message}"
