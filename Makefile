@@ -17,6 +17,9 @@ comma := ,
 EXTRAS := local,cluster,postgres,telemetry,dev$(if $(shell command -v nvcc 2>/dev/null),,$(comma)nvcc)
 SOURCES := warpwright service tuning lowering solver migrations tests benchmarks examples
 
+# Tests and tunings start some hundred Python processes: without bytecode on disk each one would compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long test-celery check format sizes client serve openapi differential mutation fuzz-ir fuzz-api chaos bench bench-service bench-solve bench-ranking clean
 

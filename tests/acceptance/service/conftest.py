@@ -1,8 +1,9 @@
 """A running service on the stand-in toolchain, on a database of its own, on every database and every task runner.
 
-Four backends: the stand-in inside the service on SQLite and on PostgreSQL, and the stand-in whose every step is a task, on the
-``local`` runner (SQLite) and on Celery with a real Redis and worker processes (PostgreSQL), one of which is killed on the
-way. ``WARPWRIGHT_TEST_BACKENDS=all`` crosses both runners with both databases (``make test-celery``).
+Tests about requests run with the stand-in inside the service, on SQLite and on PostgreSQL. Tests about work run with a
+stand-in whose every step is a task, on the ``local`` runner (SQLite) and on Celery with a real Redis and worker processes
+(PostgreSQL), one of which is killed on the way: each database and each runner once. ``WARPWRIGHT_TEST_BACKENDS=all`` adds the
+stand-in inside the service and crosses both runners with both databases (``make test-celery``).
 """
 
 import os
@@ -48,8 +49,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "backend" not in metafunc.fixturenames:
         return
     module = metafunc.module.__name__.rpartition(".")[2]
-    runners = CROSSED if os.environ.get("WARPWRIGHT_TEST_BACKENDS") == "all" else CELERY_AND_LOCAL
-    backends: tuple[str, ...] = () if module in RUNNERS_ONLY else PLAIN
+    everything = os.environ.get("WARPWRIGHT_TEST_BACKENDS") == "all"
+    runners = CROSSED if everything else CELERY_AND_LOCAL
+    plain = module not in RUNNERS_ONLY and (everything or module not in ON_RUNNERS)
+    backends: tuple[str, ...] = PLAIN if plain else ()
     if module in ON_RUNNERS | RUNNERS_ONLY:
         backends += runners
     if "on_celery" in metafunc.fixturenames:

@@ -10,14 +10,13 @@ EACH = 34
 
 
 @pytest.fixture(scope="module")
-def outcomes() -> dict[str, list[Outcome]]:
+def outcomes(pool: ChildPool) -> dict[str, list[Outcome]]:
     tilelang, profile = TileLang(), load_profile("h200")
     found = {}
     try:
-        with ChildPool(1, warm_task="frontend.read") as pool:
-            for name in KERNEL_NAMES:
-                case = prepare(pool, tilelang, name, profile)
-                found[name] = list(compare(case, tilelang, EACH, seed=4))
+        for name in KERNEL_NAMES:
+            case = prepare(pool, tilelang, name, profile)
+            found[name] = list(compare(case, tilelang, EACH, seed=4))
     finally:
         tilelang.close()
     return found

@@ -3,7 +3,6 @@
 The short form reads the source back; with nvcc (``make test-long``) the binary's registers too.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +39,7 @@ class Workbench:
             "profile": dump(profile), "output": str(output), "source_only": source_only,
         }  # fmt: skip
         if scheduled:
-            verdict = solve_kernel(self.kernel, profile)
+            verdict = solve_kernel(self.kernel, profile, pool=self.pool)
             assert isinstance(verdict, ProvenOptimal | Feasible)
             assert isinstance(verdict.schedule, WarpSchedule)
             graph, _ = read_kernel(payload["ir"], profile, pool=self.pool)
@@ -55,9 +54,8 @@ class Workbench:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Workbench]:
-    with ChildPool(1) as pool:
-        yield Workbench(pool, read_kernel_file(ROOT / "examples" / "gemm.py", settings=SMALL, pool=pool))
+def bench(pool: ChildPool) -> Workbench:
+    return Workbench(pool, read_kernel_file(ROOT / "examples" / "gemm.py", settings=SMALL, pool=pool))
 
 
 def test_sm_89_copies_asynchronously_without_tma(bench: Workbench, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ The short form reads the source back; with nvcc (``make test-long``) the binary'
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,12 +67,6 @@ class Kernel:
         reply = self.pool.run("compile.cuda", payload, LIMITS)
         assert isinstance(reply, Returned), reply
         return from_document(reply.value)
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ChildPool]:
-    with ChildPool(1, warm_task="compile.cuda") as children:
-        yield children
 
 
 @pytest.fixture(scope="module")

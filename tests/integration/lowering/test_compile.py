@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,12 +102,6 @@ def irs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     files = [folder / f"{name}.json" for name in ("plain", "scheduled", "two_blocks", "large")]
     subprocess.run([sys.executable, str(folder / "kernel.py"), *map(str, files)], check=True, capture_output=True)
     return tuple(file.read_text() for file in files)
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ChildPool]:
-    with ChildPool(1, warm_task="compile.cuda") as children:
-        yield children
 
 
 def compiled(pool: ChildPool, output: Path, ir: str, **keys: Any) -> CompiledKernel:

@@ -48,20 +48,19 @@ def test_the_compiler_still_has_the_fault(loops: dict[str, dict[str, Any]]) -> N
     assert lost == {"a wave for half the blocks", "the last block only"}
 
 
-def test_a_persistent_kernel_with_fewer_tiles_than_blocks_keeps_its_loop_in_every_build() -> None:
-    kernel = read_kernel_file(ROOT / "examples" / "gemm.py", settings=FEWER_TILES)
+def test_a_persistent_kernel_with_fewer_tiles_than_blocks_keeps_its_loop_in_every_build(pool: ChildPool) -> None:
+    kernel = read_kernel_file(ROOT / "examples" / "gemm.py", settings=FEWER_TILES, pool=pool)
     profile = load_profile("h200")
     ir = kernel.variants[0].ir
-    verdict = solve_kernel(kernel, profile)
+    verdict = solve_kernel(kernel, profile, pool=pool)
     assert isinstance(verdict, ProvenOptimal | Feasible)
     assert isinstance(verdict.schedule, WarpSchedule)
-    with ChildPool(1) as pool:
-        payload = {"ir": ir, "schedule": dump(verdict.schedule)}
-        written = pool.run("materialize.warp", payload, LIMITS)
-        assert isinstance(written, Returned)
-        assert "T.serial(T.if_then_else(" in written.value["source"]
-        for text, variant in ((ir, "unspecialized"), (ir, "default"), (written.value["ir"], "scheduled")):
-            job = {"ir": text, "arch": profile.arch, "variant": variant, "schedule": None, "source_only": True}
-            reply = pool.run("compile.cuda", {**job, "output": ""}, LIMITS)
-            assert isinstance(reply, Returned), variant
-            assert "for (int wave = 0; wave < " in reply.value["source"], variant
+    payload = {"ir": ir, "schedule": dump(verdict.schedule)}
+    written = pool.run("materialize.warp", payload, LIMITS)
+    assert isinstance(written, Returned)
+    assert "T.serial(T.if_then_else(" in written.value["source"]
+    for text, variant in ((ir, "unspecialized"), (ir, "default"), (written.value["ir"], "scheduled")):
+        job = {"ir": text, "arch": profile.arch, "variant": variant, "schedule": None, "source_only": True}
+        reply = pool.run("compile.cuda", {**job, "output": ""}, LIMITS)
+        assert isinstance(reply, Returned), variant
+        assert "for (int wave = 0; wave < " in reply.value["source"], variant

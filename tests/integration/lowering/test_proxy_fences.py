@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +32,6 @@ def builds() -> dict[str, dict[str, dict[str, Any]]]:
     run = subprocess.run(child, capture_output=True, text=True, timeout=240, check=True, cwd=ROOT)
     answer: dict[str, dict[str, dict[str, Any]]] = json.loads(run.stdout)
     return answer
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ChildPool]:
-    with ChildPool(1, warm_task="compile.cuda") as children:
-        yield children
 
 
 def before_arrivals(source: str) -> list[bool]:

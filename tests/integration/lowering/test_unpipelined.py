@@ -60,7 +60,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_only_a_reference_that_pipelining_refuses_or_changes_is_plain(
-    kernels: Path, name: str, variant: str, kind: Outcome, plain: bool
+    pool: ChildPool, kernels: Path, name: str, variant: str, kind: Outcome, plain: bool
 ) -> None:
     job: dict[str, Any] = {
         "ir": (kernels / name).read_text(),
@@ -70,8 +70,7 @@ def test_only_a_reference_that_pipelining_refuses_or_changes_is_plain(
         "output": "",
     }
     job["profile"] = dump(load_profile("h200"))
-    with ChildPool(1) as pool:
-        reply = pool.run("compile.cuda", {**job, "source_only": True}, Limits(wall_seconds=120))
+    reply = pool.run("compile.cuda", {**job, "source_only": True}, Limits(wall_seconds=120))
     assert isinstance(reply, Returned)
     built = from_document(reply.value)
     assert (built.outcome.kind, "unpipelined" in built.outcome.details) == (kind, plain)

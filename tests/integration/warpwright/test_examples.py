@@ -4,7 +4,6 @@ A new kernel file is among them by lying there. Files called ``ascend_*`` are fo
 all others for an H200.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,6 @@ from warpwright.tuning.children import ChildPool
 
 DEVICES = {"ascend": "ascend950", "blackwell": "b200"}
 FILES = sorted((Path(__file__).resolve().parents[3] / "examples").glob("*.py"))
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ChildPool]:
-    with ChildPool(1) as warm:
-        yield warm
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -25,13 +24,6 @@ from warpwright.tuning.children import ChildPool, Limits, Returned, run_task
 
 ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = {"M": 512, "N": 512, "K": 512}
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ChildPool]:
-    """One warm child for everything that these tests read."""
-    with ChildPool(1) as warm:
-        yield warm
 
 
 @pytest.fixture(scope="module")

@@ -15,20 +15,19 @@ TILE = {"BM": 128, "BN": 128, "BK": 64, "threads": 256}
 ONE_VARIANT = TILE | {"stages": 3, "workers": 0, "parts": 0, "flight": 1, "panel": 8}
 
 
-def test_the_gemm_examples_schedule_holds_at_its_other_size() -> None:
+def test_the_gemm_examples_schedule_holds_at_its_other_size(pool: ChildPool) -> None:
     device = load_profile("h200")
-    with ChildPool(1) as pool:
-        family = read_kernel_file(ROOT / "examples" / "gemm.py", settings=ONE_VARIANT, pool=pool)
-        (variant,) = family.variants
-        (size,) = variant.sizes
-        assert size.name == "M=1000 N=1544"
-        verdict = solve_kernel(family, device)
-        assert isinstance(verdict, ProvenOptimal | Feasible)
-        assert isinstance(verdict.schedule, WarpSchedule)
-        graph, _ = read_kernel(size.ir, device, pool=pool)
-        assert graph.grid == (13, 8, 1)[: len(graph.grid)]
-        assert verify(graph, device, verdict.schedule) == ()
-        payload = {"ir": size.ir, "schedule": dump(verdict.schedule)}
-        written = pool.run("materialize.warp", payload, Limits(wall_seconds=120.0))
-        assert isinstance(written, Returned)
-        assert "ws_schedule" in written.value["ir"]
+    family = read_kernel_file(ROOT / "examples" / "gemm.py", settings=ONE_VARIANT, pool=pool)
+    (variant,) = family.variants
+    (size,) = variant.sizes
+    assert size.name == "M=1000 N=1544"
+    verdict = solve_kernel(family, device, pool=pool)
+    assert isinstance(verdict, ProvenOptimal | Feasible)
+    assert isinstance(verdict.schedule, WarpSchedule)
+    graph, _ = read_kernel(size.ir, device, pool=pool)
+    assert graph.grid == (13, 8, 1)[: len(graph.grid)]
+    assert verify(graph, device, verdict.schedule) == ()
+    payload = {"ir": size.ir, "schedule": dump(verdict.schedule)}
+    written = pool.run("materialize.warp", payload, Limits(wall_seconds=120.0))
+    assert isinstance(written, Returned)
+    assert "ws_schedule" in written.value["ir"]

@@ -19,14 +19,15 @@ from warpwright.solver.domain import Feasible, ProvenOptimal, TargetFamily, Warp
 from warpwright.solver.profiles import load_profile
 from warpwright.solving import solve_kernel
 from warpwright.toolchains import toolchain_of
+from warpwright.tuning.children import ChildPool
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
-def schedule() -> WarpSchedule:
-    family = read_kernel_file(ROOT / "examples" / "gemm.py", settings={"M": 512, "N": 512, "K": 512})
-    verdict = solve_kernel(family, load_profile("h200"))
+def schedule(pool: ChildPool) -> WarpSchedule:
+    family = read_kernel_file(ROOT / "examples" / "gemm.py", settings={"M": 512, "N": 512, "K": 512}, pool=pool)
+    verdict = solve_kernel(family, load_profile("h200"), pool=pool)
     assert isinstance(verdict, ProvenOptimal | Feasible)
     assert isinstance(verdict.schedule, WarpSchedule)
     return verdict.schedule
@@ -76,10 +77,12 @@ def test_build_options_hold_for_whatever_is_built(seen: dict[str, Any]) -> None:
     assert seen["configs"] == {"tl.device_compile_flags": ["-ftz=true"]}
 
 
-def test_a_locked_choice_answers_only_for_its_build_options(schedule: WarpSchedule, tmp_path: Path) -> None:
-    kernel = read_kernel_file(ROOT / "examples" / "gemm.py", settings={"M": 512, "N": 512, "K": 512})
+def test_a_locked_choice_answers_only_for_its_build_options(
+    schedule: WarpSchedule, pool: ChildPool, tmp_path: Path
+) -> None:
+    kernel = read_kernel_file(ROOT / "examples" / "gemm.py", settings={"M": 512, "N": 512, "K": 512}, pool=pool)
     device = load_profile("h200")
-    _, ir_hash = read_kernel(kernel.variants[0].ir, device)
+    _, ir_hash = read_kernel(kernel.variants[0].ir, device, pool=pool)
     entry = LockEntry(
         kernel=kernel.name, file="gemm.py", function=None, settings={}, params={}, profile=device.name,
         profile_digest=device.digest, ir_hash=ir_hash, kind="scheduled", schedule=schedule, certificate=None,
@@ -88,7 +91,7 @@ def test_a_locked_choice_answers_only_for_its_build_options(schedule: WarpSchedu
     lock = tmp_path / "warpwright.lock"
     write_lock(lock, [entry])
     options = ("flush_denormals",)
-    other = read_kernel_file(ROOT / "examples" / "gemm.py", settings={"M": 1024, "N": 512, "K": 512})
+    other = read_kernel_file(ROOT / "examples" / "gemm.py", settings={"M": 1024, "N": 512, "K": 512}, pool=pool)
     family = [other.variants[0].ir, kernel.variants[0].ir]
     with pytest.raises(LockError, match="locked with any, but"):
         LockSource(lock, build_options=options).find(family[1:], device)

@@ -36,16 +36,17 @@ def kernel(rows=1024, width=1024, block=64, offset=0):
 @pytest.mark.parametrize(
     ("offset", "kind"), [(0, OpKind.TMA_LOAD), (8, OpKind.TMA_LOAD), (1, OpKind.COPY), (4, OpKind.COPY)]
 )
-def test_a_bulk_copy_is_proven_to_be_aligned_or_not_made(tmp_path: Path, offset: int, kind: OpKind) -> None:
+def test_a_bulk_copy_is_proven_to_be_aligned_or_not_made(
+    pool: ChildPool, tmp_path: Path, offset: int, kind: OpKind
+) -> None:
     """Eight half-precision elements are 16 bytes: the instruction faults at every other offset (CUDA error 716 on an H200)."""
     file = tmp_path / "scaled.py"
     file.write_text(KERNEL)
-    with ChildPool(1) as pool:
-        variant = read_kernel_file(file, settings={"offset": offset}, pool=pool).variants[0]
-        graph = read_graph(variant.ir, H200, pool=pool)
-        kinds = {access.buffer: op.kind for op in graph.ops for access in op.writes}
-        assert (kinds["Xs"], kinds["Ss"]) == (OpKind.TMA_LOAD, kind)
-        payload = {"ir": variant.ir, "variant": "default", "profile": dump(H200)}
-        printed = pool.run("materialize.plain", payload, Limits(wall_seconds=120))
-        assert isinstance(printed, Returned)
-        assert printed.value["source"].count("disable_tma") == (kind is OpKind.COPY)
+    variant = read_kernel_file(file, settings={"offset": offset}, pool=pool).variants[0]
+    graph = read_graph(variant.ir, H200, pool=pool)
+    kinds = {access.buffer: op.kind for op in graph.ops for access in op.writes}
+    assert (kinds["Xs"], kinds["Ss"]) == (OpKind.TMA_LOAD, kind)
+    payload = {"ir": variant.ir, "variant": "default", "profile": dump(H200)}
+    printed = pool.run("materialize.plain", payload, Limits(wall_seconds=120))
+    assert isinstance(printed, Returned)
+    assert printed.value["source"].count("disable_tma") == (kind is OpKind.COPY)

@@ -6,7 +6,6 @@ import pytest
 
 from benchmarks.kernels.graphs import attention_graph, gemm_graph
 from tests import kernels
-from tests.unit.solver.candidates.warp_schedules import warp_schedule
 from warpwright.solver.candidates import propose
 from warpwright.solver.candidates.sketch import sketch
 from warpwright.solver.candidates.structures import register_splits, space_of
@@ -55,13 +54,24 @@ def test_tiles_of_one_loop_can_share_a_barrier_whether_one_product_reads_them_or
 def test_each_product_of_a_loop_can_have_a_pipeline_of_its_own_for_its_operands() -> None:
     """So the first one's tiles are free while the second one is in flight; one pipeline for all waits for both."""
     graph = kernels.gemm_in_pairs()
-    found = {c.structure["pipelines"]: c for c in propose(graph, H200, count=4).candidates}
-    assert [(p.name, p.buffers, p.depth) for p in warp_schedule(found["one per product"]).pipelines] == [
+    space = space_of(graph)
+    two = next(s for s in space.base(H200, 2, Pins()) if s.depth("As") == 2)
+    (grouped,) = [s for s in space.refined(two, H200) if s.grouped and not s.store_role]
+    schedule = sketch(space, grouped, close_problem(graph, H200))
+    assert [(p.name, p.buffers, p.depth) for p in schedule.pipelines] == [
         ("as_bs", ("As", "Bs"), 2),
         ("at_bt", ("At", "Bt"), 2),
     ]
+    assert verify(graph, H200, schedule) == ()
     assert space_of(gemm_graph(4096, 4096, 4096, 128, 256, 64, 3, 2)).operands == ()
     assert space_of(attention_graph(4, 16, 8192, 128, 192, 128, 2, 3)).operands == ()
+
+
+@pytest.mark.slow
+def test_a_pipeline_for_each_product_is_proposed() -> None:
+    """Its short form is the test of the space above; a proposal here takes some ten seconds."""
+    found = {c.structure["pipelines"] for c in propose(kernels.gemm_in_pairs(), H200, count=4).candidates}
+    assert "one per product" in found
 
 
 @pytest.mark.slow
