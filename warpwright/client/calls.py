@@ -162,7 +162,7 @@ def tokens(cursor: str | None) -> Call[Page[TokenView]]:
 
 def rotate_token(token_id: str, overlap_seconds: float) -> Call[NewToken]:
     """Replaces a token by one with another secret."""
-    body = TokenRotation(overlap_seconds=overlap_seconds)
+    body = TokenRotation(overlap_seconds=overlap_seconds).model_dump(mode="json")
     return Call("POST", f"/v1/tokens/{quote(token_id, safe='')}:rotate", model(NewToken), json=body, repeatable=False)
 
 
