@@ -4,11 +4,15 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from warpwright.graphs import read_graph
 from warpwright.kernel_file import read_kernel_file
 from warpwright.lowering.compile.toolchain import tilelang_root
 from warpwright.solver.domain import Feasible, Fence, KernelGraph, ProvenOptimal, WarpSchedule, dump, load
@@ -40,8 +44,16 @@ def before_arrivals(source: str) -> list[bool]:
     return [lines[n - 1] == FENCE for n, line in enumerate(lines) if ARRIVAL.fullmatch(line)]
 
 
-@pytest.mark.parametrize("variant", ["default", "role_based"])
-@pytest.mark.parametrize("name", ["read by threads", "read by threads, one version", "product through registers"])
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [
+        ("read by threads", "default"),
+        ("read by threads", "role_based"),
+        ("read by threads, one version", "default"),
+        ("product through registers", "default"),
+        ("product through registers", "role_based"),
+    ],
+)
 def test_the_compilers_own_builds_are_repaired(builds: dict[str, Any], name: str, variant: str) -> None:
     build = builds[name][variant]
     assert before_arrivals(build["theirs"]).count(True) == 0, "TileLang writes the fence itself: the repair can go"
@@ -131,20 +143,30 @@ def test_the_fence_is_the_narrow_one() -> None:
     assert 'asm volatile("fence.proxy.async.shared::cta;"' in body[: body.index("#else")]
 
 
-def read(pool: ChildPool, name: str = "read_by_threads", **settings: Any) -> tuple[str, KernelGraph]:
-    """IR and graph of a user's kernel."""
-    kernel = read_kernel_file(HERE / "kernels" / f"{name}.py", settings=settings)
-    ir = kernel.variants[0].ir
-    reply = pool.run("frontend.read", {"ir": ir, "profile": dump(H200)}, LIMITS)
-    assert isinstance(reply, Returned), reply
-    return ir, load(KernelGraph, reply.value["graph"])
+@dataclass(frozen=True)
+class Solved:
+    """A user's kernel and its best schedule."""
+
+    ir: str
+    graph: KernelGraph
+    schedule: WarpSchedule
 
 
-def scheduled(graph: KernelGraph) -> WarpSchedule:
-    verdict = solve(close_problem(graph, H200))
-    assert isinstance(verdict, ProvenOptimal | Feasible)
-    assert isinstance(verdict.schedule, WarpSchedule)
-    return verdict.schedule
+@pytest.fixture(scope="module")
+def solved(pool: ChildPool) -> Callable[..., Solved]:
+    """Reads and solves a kernel file, each once."""
+
+    @cache
+    def of(name: str = "read_by_threads", **settings: bool) -> Solved:
+        kernel = read_kernel_file(HERE / "kernels" / f"{name}.py", settings=settings, pool=pool)
+        ir = kernel.variants[0].ir
+        graph = read_graph(ir, H200, pool=pool)
+        verdict = solve(close_problem(graph, H200))
+        assert isinstance(verdict, ProvenOptimal | Feasible)
+        assert isinstance(verdict.schedule, WarpSchedule)
+        return Solved(ir, graph, verdict.schedule)
+
+    return of
 
 
 def built(pool: ChildPool, ir: str, schedule: WarpSchedule) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -163,9 +185,10 @@ def built(pool: ChildPool, ir: str, schedule: WarpSchedule) -> tuple[dict[str, A
     return written.value, compiled.value
 
 
-def test_our_schedules_fence_each_release_once_in_code_and_in_the_source_to_paste(pool: ChildPool) -> None:
-    ir, graph = read(pool)
-    schedule = scheduled(graph)
+def test_our_schedules_fence_each_release_once_in_code_and_in_the_source_to_paste(
+    pool: ChildPool, solved: Callable[..., Solved]
+) -> None:
+    ir, schedule = solved().ir, solved().schedule
     fences = [e for p in schedule.scopes for b in p.bodies for e in b.instructions if isinstance(e, Fence)]
     written, compiled = built(pool, ir, schedule)
     assert len(fences) == 2
@@ -178,44 +201,48 @@ def test_our_schedules_fence_each_release_once_in_code_and_in_the_source_to_past
         assert f'with T.ws_op("fence_{fence.pipeline}"):' in written["source"]
 
 
-def test_a_kernel_with_fences_of_its_own_is_read_and_gets_those_of_the_schedule(pool: ChildPool) -> None:
-    _, plain = read(pool)
-    ir, graph = read(pool, fenced=True)
-    assert [op.id for op in graph.ops] == [op.id for op in plain.ops]
-    written, compiled = built(pool, ir, scheduled(graph))
+def test_a_kernel_with_fences_of_its_own_is_read_and_gets_those_of_the_schedule(
+    pool: ChildPool, solved: Callable[..., Solved]
+) -> None:
+    fenced = solved(fenced=True)
+    assert [op.id for op in fenced.graph.ops] == [op.id for op in solved().graph.ops]
+    written, compiled = built(pool, fenced.ir, fenced.schedule)
     assert written["source"].count("T.fence_proxy_async()") == 2
     assert compiled["source"].count(FENCE) == 2
 
 
-def test_a_schedule_without_its_fences_is_repaired_and_says_so(pool: ChildPool) -> None:
+def test_a_schedule_without_its_fences_is_repaired_and_says_so(pool: ChildPool, solved: Callable[..., Solved]) -> None:
     """The verifier refuses it; code that comes from elsewhere is looked at again before it is built."""
-    ir, graph = read(pool)
-    text = json.dumps(dump(scheduled(graph)))
+    text = json.dumps(dump(solved().schedule))
     bare = load(WarpSchedule, _without_fences(json.loads(text)))
-    _, compiled = built(pool, ir, bare)
+    _, compiled = built(pool, solved().ir, bare)
     assert compiled["source"].count(FENCE) == compiled["fences_added"] == 1
     assert "proxy_fences_added" in compiled["outcome"]["details"]
 
 
-def test_releases_of_the_last_trips_behind_the_loop_are_fenced_too(pool: ChildPool) -> None:
+def test_releases_of_the_last_trips_behind_the_loop_are_fenced_too(
+    pool: ChildPool, solved: Callable[..., Solved]
+) -> None:
     """A fence runs at its span's stage: with the use of a tile a trip late, the last one of it stands behind the loop."""
-    ir, graph = read(pool, "two_tiles")
-    document = dump(scheduled(graph))
+    kernel = solved("two_tiles")
+    document = dump(kernel.schedule)
     for program in document["scopes"]:
         for body in program["bodies"]:
             for entry in body["instructions"]:
                 if entry["kind"] == "sync" and entry["pipeline"] == "xs" and body["role"] == "consumer":
                     entry["stage"] = 1
     late = load(WarpSchedule, document)
-    assert violations(close_problem(graph, H200), late) == ()
-    _, compiled = built(pool, ir, late)
+    assert violations(close_problem(kernel.graph, H200), late) == ()
+    _, compiled = built(pool, kernel.ir, late)
     assert before_arrivals(compiled["source"]) == [True] * 4  # z before and in the loop, x in and behind it
     assert compiled["fences_added"] == 0
 
 
-def test_our_schedules_fence_what_cp_async_filled_behind_the_wait(pool: ChildPool) -> None:
-    ir, graph = read(pool, "copied_product")
-    _, compiled = built(pool, ir, scheduled(graph))
+def test_our_schedules_fence_what_cp_async_filled_behind_the_wait(
+    pool: ChildPool, solved: Callable[..., Solved]
+) -> None:
+    kernel = solved("copied_product")
+    _, compiled = built(pool, kernel.ir, kernel.schedule)
     lines = [line.strip() for line in compiled["source"].splitlines()]
     assert any("cp_async_gs" in line for line in lines)
     before = [lines[n - 1] for n, line in enumerate(lines) if line == FENCE]
