@@ -24,7 +24,8 @@ class Picture:
     """A drawing as the template shows it; ``label`` names the candidate for a screen reader."""
 
     label: str
-    timelines: tuple[tuple[str, Markup], ...]
+    timelines: tuple[tuple[str, Markup, bool], ...]
+    """Title, drawing, and whether it opens on a steady state."""
     facts: tuple[tuple[str, str], ...]
     maps: tuple[tuple[MemoryMap, Markup], ...]
 
@@ -63,7 +64,7 @@ def picture(drawn: Drawn, label: str, *, until: int = 0) -> Picture:
     """The drawings as SVG."""
     return Picture(
         label,
-        tuple((each.title, Markup(timeline_svg(each, until=until))) for each in drawn.timelines),
+        tuple((each.title, Markup(timeline_svg(each, until=until)), each.view is not None) for each in drawn.timelines),
         drawn.facts,
         tuple((map_, Markup(memory_html(map_))) for map_ in drawn.maps),
     )

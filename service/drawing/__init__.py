@@ -3,6 +3,7 @@
 ``static/`` holds the palette of all pages (``drawing.css``) and the zoom of timelines (``timeline.js``).
 """
 
+from warpwright.service.drawing.block import UNITS, block_timeline
 from warpwright.service.drawing.memory import (
     MemoryMap,
     ResourcePart,
@@ -12,10 +13,11 @@ from warpwright.service.drawing.memory import (
     shared_map,
 )
 from warpwright.service.drawing.pipes import loop_timeline
-from warpwright.service.drawing.schedule import Drawn, block_timeline, draw_schedule, facts_of
+from warpwright.service.drawing.schedule import Drawn, draw_schedule, facts_of
 from warpwright.service.drawing.timeline import Timeline, TimelineLane, TimelinePhase, TimelineSpan, timeline_svg
 
 __all__ = [
+    "UNITS",
     "Drawn",
     "MemoryMap",
     "ResourcePart",

@@ -19,17 +19,21 @@ AXIS_HEIGHT = 26
 PLOT_WIDTH = 1100
 MINIMUM_TEXT_WIDTH = 34
 CHARACTER_WIDTH = 6.2
+KINDS = ("compute", "copy", "sync", "stall", "queued", "draining", "ahead", "flight")
+"""Executing (compute or copying), synchronising, a wait that costs; started and not executing yet, executed and not finished yet;
+waits that cost nothing: a role that is ahead, and one whose own product is in flight."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineSpan:
-    """A time span: ``kind`` chooses the colour class (``compute``, ``copy``, ``sync``, ``stall``, ``other``)."""
+    """A time span: ``kind`` chooses the colour class (one of ``KINDS``, else ``other``); ``share`` of the lane's height."""
 
     start_cycle: int
     end_cycle: int
     label: str
     kind: str = "other"
     detail: str = ""
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class Timeline:
     lanes: tuple[TimelineLane, ...]
     phases: tuple[TimelinePhase, ...] = ()
     title: str = "Timeline"
+    view: tuple[int, int] | None = None
+    """The cycles that are shown first; all of them without."""
 
     @property
     def end_cycle(self) -> int:
@@ -94,10 +100,14 @@ def timeline_svg(timeline: Timeline, *, until: int = 0) -> str:
     return (
         f'<svg class="timeline" role="img" aria-label="{escape(timeline.title)}" xmlns="http://www.w3.org/2000/svg" '
         f'viewBox="0 0 {LABEL_WIDTH + PLOT_WIDTH} {height:.0f}" data-begin="{begin}" data-end="{end}" '
-        f'data-label="{LABEL_WIDTH}" data-height="{height:.0f}" data-top="{top:.0f}" data-bottom="{y:.0f}">'
+        f'{_view(timeline)}data-label="{LABEL_WIDTH}" data-height="{height:.0f}" data-top="{top:.0f}" data-bottom="{y:.0f}">'
         f'{"".join(names)}<svg class="plot" x="{LABEL_WIDTH}" y="0" width="{PLOT_WIDTH}" height="{height:.0f}">'
         f"{''.join(drawn)}</svg></svg>"
     )
+
+
+def _view(timeline: Timeline) -> str:
+    return "" if timeline.view is None else f'data-first="{timeline.view[0]}" data-last="{timeline.view[1]}" '
 
 
 def _name(name: str, y: float) -> str:
@@ -115,24 +125,27 @@ def _lane(lane: TimelineLane, top: float, begin: int, scale: float) -> str:
         f'<rect class="track" x="0" y="{top:.1f}" width="100%" height="{LANE_HEIGHT}"/>'
     ]
     levels, depth = _levels(lane.spans)
-    share = LANE_HEIGHT / depth
+    height = LANE_HEIGHT / depth
     for span, level in zip(lane.spans, levels, strict=True):
         x = (span.start_cycle - begin) * scale
         width = max(0.8, (span.end_cycle - span.start_cycle) * scale)
-        y = top + level * share
+        full = height - 1
+        tall = max(0.0, min(1.0, span.share)) * full
+        y = top + level * height + 0.5 + full - tall
+        corners = ' rx="2"' if span.share >= 1.0 else ""
         hover = f"{span.label}: cycles {span.start_cycle} to {span.end_cycle} ({span.end_cycle - span.start_cycle})"
         if span.detail:
             hover += f"; {span.detail}"
         parts.append(
             f'<g class="span {_kind(span.kind)}" data-s="{span.start_cycle}" data-e="{span.end_cycle}">'
             f"<title>{escape(hover)}</title>"
-            f'<rect x="{x:.1f}" y="{y + 0.5:.1f}" width="{width:.1f}" height="{share - 1:.1f}" rx="2"/>'
+            f'<rect x="{x:.1f}" y="{y:.2f}" width="{width:.1f}" height="{tall:.2f}"{corners}/>'
         )
-        if share >= 12:
+        if tall >= 0.75 * LANE_HEIGHT or (span.share >= 1.0 and tall >= 11):
             room = int(width / CHARACTER_WIDTH) - 1
             fits = width >= MINIMUM_TEXT_WIDTH and room > 2
             text = (span.label if len(span.label) <= room else span.label[: room - 1] + "…") if fits else ""
-            place = f'x="{x + 4:.1f}" y="{y + share * 0.68:.1f}"'
+            place = f'x="{x + 4:.1f}" y="{top + level * height + height * 0.68:.1f}"'
             parts.append(f'<text {place} data-text="{escape(span.label)}">{escape(text)}</text>')
         parts.append("</g>")
     parts.append("</g>")
@@ -196,4 +209,4 @@ def _step(cycles: int) -> int:
 
 
 def _kind(kind: str) -> str:
-    return kind if kind in ("compute", "copy", "sync", "stall") else "other"
+    return kind if kind in KINDS else "other"

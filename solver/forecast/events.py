@@ -7,9 +7,11 @@ first-in-first-out queue, as the TMA works. Time is in cycles; equal inputs give
 
 import heapq
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from warpwright.solver.device.operation_costs import OperationCost
+from warpwright.solver.forecast.result import TimelineEvent, UnitLoad
 
 __all__ = [
     "Arrive",
@@ -149,20 +151,37 @@ class _Running:
     remaining: float
     finished: bool = False
     commits: list[Barrier] = field(default_factory=list)
+    begun: float = -1.0
+    """When it began to use units, after its lead and its place in a queue; negative before."""
+    left: float = -1.0
+    """When it stopped to use units; its tail follows."""
 
 
 class EventSimulation:
     """Simulates streams to their end, or until no stream can continue."""
 
-    def __init__(self, streams: list[Stream], *, side_by_side: frozenset[str] = frozenset(), timeline: int = 0) -> None:
-        """``side_by_side`` names queues of which each stream has its own: streams share the units, a stream's jobs take turns."""
+    def __init__(
+        self,
+        streams: list[Stream],
+        *,
+        side_by_side: frozenset[str] = frozenset(),
+        timeline: int = 0,
+        traced: bool = False,
+    ) -> None:
+        """``side_by_side`` names queues of which each stream has its own: streams share the units, a stream's jobs take turns.
+
+        ``timeline`` is how many events are kept; with ``traced`` also how much of each unit is used, and when.
+        """
         self.streams = streams
         self._side_by_side = side_by_side
         self.now = 0.0
         self.busy: dict[str, float] = {}
-        self.events: list[tuple[str, float, float, str, str]] = []
+        self.events: list[TimelineEvent] = []
+        self.loads: dict[str, list[UnitLoad]] = {}
+        """How much of each unit is used, in spans without gaps of use; only if traced."""
         self.snapshots: dict[tuple[str, int], dict[str, float]] = {}
         self._timeline = timeline
+        self._traced = traced
         self._active: list[_Running] = []
         self._queues: defaultdict[tuple[str, Stream | None], deque[_Running]] = defaultdict(deque)
         self._timers: list[tuple[float, int, Stream | _Running | Barrier]] = []
@@ -204,6 +223,8 @@ class EventSimulation:
         elapsed = max(0.0, until - self.now)
         busy = self.busy
         finished: list[_Running] = []
+        if self._traced and elapsed > 0.0:
+            self._load(speeds, until)
         for running, speed in zip(self._active, speeds, strict=True):
             running.remaining -= speed * elapsed
             share = speed * elapsed
@@ -213,6 +234,7 @@ class EventSimulation:
                 finished.append(running)
         self.now = until
         for running in finished:
+            running.left = until
             self._active.remove(running)
             if running.job.queue:
                 self._leave(running)
@@ -231,20 +253,38 @@ class EventSimulation:
             else:
                 self._enter(item)
 
+    def _load(self, speeds: Sequence[float], until: float) -> None:
+        """Adds the time until then to the traces of all units that are used in it."""
+        used: dict[str, float] = {}
+        for running, speed in zip(self._active, speeds, strict=True):
+            for unit, rate in running.job.rates:
+                used[unit] = used.get(unit, 0.0) + rate * speed
+        for unit, share in used.items():
+            spans = self.loads.setdefault(unit, [])
+            last = spans[-1] if spans else None
+            if last is not None and last.end >= self.now - EPSILON and abs(last.share - share) <= EPSILON:
+                spans[-1] = UnitLoad(last.start, until, last.share)
+            else:
+                spans.append(UnitLoad(self.now, until, share))
+
     def _enter(self, running: _Running) -> None:
         if not running.job.queue:
-            self._active.append(running)
+            self._begin(running)
             return
         queue = self._queue(running)
         queue.append(running)
         if len(queue) == 1:
-            self._active.append(running)
+            self._begin(running)
+
+    def _begin(self, running: _Running) -> None:
+        running.begun = self.now
+        self._active.append(running)
 
     def _leave(self, running: _Running) -> None:
         queue = self._queue(running)
         queue.popleft()
         if queue:
-            self._active.append(queue[0])
+            self._begin(queue[0])
 
     def _queue(self, running: _Running) -> deque[_Running]:
         name = running.job.queue
@@ -295,7 +335,10 @@ class EventSimulation:
         running.finished = True
         if len(self.events) < self._timeline:
             lane = running.stream.name if running.blocking else running.job.label.partition(" ")[0]
-            self.events.append((lane, running.started, self.now, running.job.label, ""))
+            used = (running.begun, running.left) if running.begun >= 0 else None
+            self.events.append(
+                TimelineEvent(lane, running.started, self.now, running.job.label, "", running.stream.name, used)
+            )
         for barrier in running.commits:
             self._signal(barrier)
         if running.blocking:
@@ -342,7 +385,9 @@ class EventSimulation:
         if end > stream.blocked_since:
             stream.stalls.append((stream.blocked_since, end, stream.blocked_on))
             if len(self.events) < self._timeline:
-                self.events.append((stream.name, stream.blocked_since, end, "wait", stream.blocked_on))
+                self.events.append(
+                    TimelineEvent(stream.name, stream.blocked_since, end, "wait", stream.blocked_on, stream.name)
+                )
         stream.blocked_on = ""
         if latency > 0:
             self._at(end, stream)

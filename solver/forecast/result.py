@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from warpwright.solver.device.occupancy import Footprint
 from warpwright.solver.device.registers import Registers
 
-__all__ = ["Simulation", "Stall", "TimelineEvent"]
+__all__ = ["Simulation", "Stall", "TimelineEvent", "UnitLoad"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class TimelineEvent:
     """One time span of a lane of one block, in cycles from its start.
 
     ``lane`` is a role's warpgroup (``consumer.0``) or a unit (``tma``). ``cause`` names what a waiting lane waits for
-    (``full:a_b``, ``empty:a_b``, ``sync``), empty when the lane works.
+    (``full:a_b``, ``empty:a_b``, ``sync``), empty when the lane works. ``stream`` is who started it. ``used`` is the part of
+    it in which the work uses units: before it waits for its turn or its data, after it drains; None for what uses none.
     """
 
     lane: str
@@ -22,6 +23,17 @@ class TimelineEvent:
     end: float
     label: str
     cause: str = ""
+    stream: str = ""
+    used: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitLoad:
+    """A time span in which the same share of a unit of the SM is used, by all its resident blocks together."""
+
+    start: float
+    end: float
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,14 @@ class Simulation:
     """Need and budget by role, as the rules count them."""
     steady_cycles: tuple[float, float] | None = None
     """Begin and end of the main loop's steady state in the block's time; None without a loop."""
+    window: tuple[float, float] | None = None
+    """The iterations of the steady state that gave the interval; within ``steady_cycles``."""
+    window_interval: float = 0.0
+    """One iteration within ``window``; below ``interval_cycles`` where the forecast also counts warpgroups that run in step."""
+    window_utilisation: Mapping[str, float] = field(default_factory=dict)
+    """Busy share of each unit within ``window``, where warpgroups take turns at the tensor core: what a timeline shows."""
+    loads: Mapping[str, tuple[UnitLoad, ...]] = field(default_factory=dict)
+    """How much of each unit is used, and when; empty unless it was asked for."""
     settled: Mapping[str, float] = field(default_factory=dict)
     """Interval of every loop with enough iterations to settle, by scope, in cycles."""
     waits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from warpwright.solver.domain import HardwareProfile, KernelGraph, Pins, WarpSch
 from warpwright.solver.forecast.events import EventSimulation, Stream
 from warpwright.solver.forecast.loops import Loops, loops_of
 from warpwright.solver.forecast.program import BlockProgram
-from warpwright.solver.forecast.result import Simulation, Stall, TimelineEvent
+from warpwright.solver.forecast.result import Simulation, Stall
 from warpwright.solver.warp.problem import close_problem
 from warpwright.solver.warp.registers import entry_of, role_registers
 from warpwright.solver.warp.schedule_reader import Reading
@@ -31,6 +31,7 @@ __all__ = ["PlayableKernel", "iterations", "play", "simulate"]
 MEASURED = 6
 """Innermost iterations that give the interval, after the pipelines are full and before the loads end."""
 TIMELINE_EVENTS = 400
+TRACED_EVENTS = 20_000
 ALIKE = 0.98
 """Streams whose intervals differ by less have the same one."""
 UNITS = ("tensor_core", "shared", "sfu", "alu", "fill", "memory", "copy")
@@ -65,6 +66,10 @@ class _Settled:
     interval: float
     rates: dict[str, float]
     steady: tuple[float, float]
+    window: tuple[float, float]
+    """The iterations that gave the interval and the rates."""
+    played: float
+    """The interval in this play; ``interval`` may be mixed from two."""
     waits: dict[str, float]
     settles: bool
     """Whether there were enough iterations for the pipelines to fill before it was measured."""
@@ -83,8 +88,10 @@ def iterations(ahead: int) -> int:
     return 2 * ahead + MEASURED + 4
 
 
-def simulate(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedule) -> Simulation:
-    """Forecast of one launch of ``graph`` under ``schedule``.
+def simulate(
+    graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedule, *, traced: bool = False
+) -> Simulation:
+    """Forecast of one launch of ``graph`` under ``schedule``; ``traced`` for a drawing, which needs more than the times.
 
     Raises:
         ProfileError: the profile lacks a number that every simulation needs (it is not a CUDA device).
@@ -108,10 +115,12 @@ def simulate(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedul
         spilled = {name: need.spilled for name, need in registers.items()}
         return BlockProgram(graph, schedule, costs, loops, miss, spilled, index).streams()
 
-    return play(PlayableKernel(graph, loops, footprint, build, ahead, registers, _remarks(registers)), device)
+    return play(
+        PlayableKernel(graph, loops, footprint, build, ahead, registers, _remarks(registers)), device, traced=traced
+    )
 
 
-def play(block: PlayableKernel, device: Machine) -> Simulation:
+def play(block: PlayableKernel, device: Machine, *, traced: bool = False) -> Simulation:
     """Simulates a block on an SM at every occupancy of its launch, and combines them to the launch."""
     reasons = list(block.reasons)
     occupancy = blocks_per_sm(device.limits, block.footprint)
@@ -127,7 +136,7 @@ def play(block: PlayableKernel, device: Machine) -> Simulation:
     occupancy = max(1, min(occupancy, ceil(total / device.sms)))
     slots = device.sms * occupancy
     miss = misses(block.graph, block.loops.counted, min(total, slots), device.l2_capacity)
-    full = _play_sm(block, device, miss, occupancy)
+    full = _play_sm(block, device, miss, occupancy, traced=traced)
     if full.engine.stuck():
         return _deadlock(full.engine, occupancy, block)
     whole_waves, rest = divmod(total, slots)
@@ -152,7 +161,7 @@ def play(block: PlayableKernel, device: Machine) -> Simulation:
         blocks_per_sm=occupancy,
         utilisation={unit: full.busy.get(unit, 0.0) / lasted for unit in UNITS if full.busy.get(unit)},
         stalls=_stalls(full.engine),
-        events=tuple(TimelineEvent(*event) for event in sorted(full.engine.events, key=lambda e: (e[1], e[0]))),
+        events=tuple(sorted(full.engine.events, key=lambda event: (event.start, event.lane))),
         spilled_registers=block.spilled,
         serialised=block.spilled > 0,
         dram_bytes=full.busy.get("memory", 0.0) * device.memory_bytes * total / occupancy,
@@ -160,18 +169,24 @@ def play(block: PlayableKernel, device: Machine) -> Simulation:
         footprint=block.footprint,
         registers=block.registers,
         steady_cycles=None if headline is None else headline.steady,
+        window=None if headline is None else headline.window,
+        window_interval=0.0 if headline is None else headline.played,
+        window_utilisation={} if headline is None else headline.rates,
+        loads={unit: tuple(spans) for unit, spans in full.engine.loads.items()},
         settled={scope: one.interval for scope, one in full.loops.items() if one.settles},
         waits={scope: one.waits for scope, one in full.loops.items()},
     )
 
 
-def _play_sm(block: PlayableKernel, device: Machine, miss: Mapping[str, float], occupancy: int) -> _Played:
+def _play_sm(
+    block: PlayableKernel, device: Machine, miss: Mapping[str, float], occupancy: int, *, traced: bool = False
+) -> _Played:
     """One SM with this many blocks, simulated with products that take turns and, in part, run side by side.
 
     A kernel does not determine how far warpgroups drift apart. If they take turns at the tensor core, one computes while
     another multiplies; in step, all multiply and then all compute. Hardware is in between (``phase``).
     """
-    turns = _play_once(block, device, miss, occupancy, frozenset())
+    turns = _play_once(block, device, miss, occupancy, frozenset(), traced=traced)
     width = sum(stream.marks != {} for stream in turns.engine.streams)
     if device.phase <= 0.0 or width <= 1 or turns.engine.stuck():
         return turns
@@ -194,7 +209,13 @@ def _play_sm(block: PlayableKernel, device: Machine, miss: Mapping[str, float], 
 
 
 def _play_once(
-    block: PlayableKernel, device: Machine, miss: Mapping[str, float], occupancy: int, side_by_side: frozenset[str]
+    block: PlayableKernel,
+    device: Machine,
+    miss: Mapping[str, float],
+    occupancy: int,
+    side_by_side: frozenset[str],
+    *,
+    traced: bool = False,
 ) -> _Played:
     """Time from the blocks' common start to the last one's end, extrapolated to the real length."""
     streams: list[Stream] = []
@@ -202,7 +223,8 @@ def _play_once(
         for stream in block.build(miss, index):
             stream.start = device.block_cycles * (index + 1)
             streams.append(stream)
-    engine = EventSimulation(streams, side_by_side=side_by_side, timeline=TIMELINE_EVENTS)
+    kept = TRACED_EVENTS if traced else TIMELINE_EVENTS
+    engine = EventSimulation(streams, side_by_side=side_by_side, timeline=kept, traced=traced)
     cycles = engine.run()
     busy = dict(engine.busy)
     found: dict[str, _Settled] = {}
@@ -245,7 +267,7 @@ def _interval(engine: EventSimulation, scope: str, played: int, ahead: int) -> _
             if lasted > 0:
                 waits[cause] = waits.get(cause, 0.0) + lasted / length
         steady = (_steady_from(stream, scope, begin, length / count), stop)
-        found.append(_Settled(length / count, rates, steady, waits, settles))
+        found.append(_Settled(length / count, rates, steady, (start, stop), length / count, waits, settles))
     if not found:
         return None
     slowest = max(found, key=lambda one: one.interval)

@@ -1,5 +1,6 @@
 // Timelines: each is fitted to its box; wheel, drag, buttons and keys zoom; pointer and arrow keys name a bar and its cycles.
-// Timelines inside one [data-linked] element show the same cycles.
+// Timelines inside one [data-linked] element show the same cycles. A timeline opens on its steady state, or on the range that the
+// address names (#cycles=FROM-TO, with the timeline's number before the range if it is not the first).
 (function () {
   "use strict";
   var CHARACTER = 6.2, NARROWEST = 40;
@@ -28,14 +29,19 @@
       });
       return found.sort(function (a, b) { return a.from - b.from; });
     }).filter(function (row) { return row.length > 0; });
-    this.from = this.begin;
-    this.to = this.end;
+    this.first = this.svg.hasAttribute("data-first") ? number(this.svg, "first") : this.begin;
+    this.last = this.svg.hasAttribute("data-last") ? number(this.svg, "last") : this.end;
+    this.from = this.first;
+    this.to = this.last;
     this.row = 0;
     this.place = -1;
     this.svg.setAttribute("data-fitted", "");
     area.setAttribute("data-ready", "");
     area.setAttribute("role", "application");
+    this.slice = this.box.querySelector(".slice");
+    this.finder = this.box.querySelector("[data-find]");
     this.listen();
+    this.follow();
     new ResizeObserver(this.fit.bind(this)).observe(area);
     this.fit();
   }
@@ -119,11 +125,58 @@
     all(this.plot, ".active").forEach(function (node) { node.classList.remove("active"); });
     this.row = row;
     this.place = place;
-    if (place < 0) { this.readout.textContent = this.hint; return; }
+    if (place < 0) { this.readout.textContent = this.hint; this.details(null); return; }
     var bar = this.rows[row][place], lane = document.createElement("b");
     bar.node.classList.add("active");
     lane.textContent = bar.lane;
     this.readout.replaceChildren(lane, " " + bar.words);
+  };
+  // What is known of a selected bar, with the bars of the same name on its lane that can be seen.
+  Timeline.prototype.details = function (bar) {
+    if (!this.slice) { return; }
+    this.slice.replaceChildren();
+    if (!bar) { return; }
+    var from = this.from, to = this.to, name = bar.words.split(": cycles ")[0], rest = bar.words.split("; ").slice(1).join("; ");
+    var same = this.rows[this.row].filter(function (other) { return other.words.split(": cycles ")[0] === name && other.to > from && other.from < to; });
+    var total = same.reduce(function (sum, other) { return sum + other.to - other.from; }, 0);
+    [["Lane", bar.lane], ["What", name], ["Cycles", bar.from.toLocaleString("en") + " to " + bar.to.toLocaleString("en") + ", " + (bar.to - bar.from).toLocaleString("en") + " long"],
+      ["Alike in view", same.length + ", together " + total.toLocaleString("en") + " cycles, " + (100 * total / (to - from)).toFixed(1) + " % of the view"], ["Details", rest]].forEach(function (pair) {
+      if (!pair[1]) { return; }
+      var term = document.createElement("dt"), words = document.createElement("dd");
+      term.textContent = pair[0];
+      words.textContent = pair[1];
+      this.slice.append(term, words);
+    }, this);
+  };
+  // Bars whose name or lane has the text stay bright; Enter goes from one to the next.
+  Timeline.prototype.find = function (text, step) {
+    var wanted = text.trim().toLowerCase(), found = [];
+    this.rows.forEach(function (bars, row) { bars.forEach(function (bar, place) {
+      var hit = wanted !== "" && (bar.lane + " " + bar.words).toLowerCase().indexOf(wanted) >= 0;
+      bar.node.classList.toggle("dim", wanted !== "" && !hit);
+      bar.node.classList.toggle("hit", hit);
+      if (hit) { found.push([row, place, bar]); }
+    }); });
+    if (wanted === "") { this.show(this.row, -1); return; }
+    if (!found.length) { this.show(this.row, -1); this.readout.textContent = "Nothing is called “" + text + "”."; return; }
+    found.sort(function (a, b) { return a[2].from - b[2].from; });
+    if (step) {
+      this.hit = ((this.hit === undefined ? -1 : this.hit) + step + found.length) % found.length;
+      this.go(found[this.hit][0], found[this.hit][1]);
+      this.details(found[this.hit][2]);
+    } else { this.hit = undefined; this.readout.textContent = found.length + " found; Enter goes to the next."; }
+  };
+  Timeline.prototype.number = function () { return all(document, ".timeline-area").indexOf(this.area) + 1; };
+  Timeline.prototype.link = function () {
+    var place = this.number();
+    return "#cycles=" + (place > 1 ? place + ":" : "") + Math.round(this.from) + "-" + Math.round(this.to);
+  };
+  Timeline.prototype.follow = function () {
+    var named = /^#cycles=(?:(\d+):)?(\d+)-(\d+)$/.exec(window.location.hash);
+    if (!named || Number(named[1] || 1) !== this.number() || Number(named[3]) <= Number(named[2])) { return; }
+    this.from = Math.max(this.begin, Number(named[2]));
+    this.to = Math.min(this.end, Math.max(this.from + NARROWEST, Number(named[3])));
+    this.named = true;
   };
   Timeline.prototype.go = function (row, place) {
     row = Math.min(Math.max(0, row), this.rows.length - 1);
@@ -150,6 +203,9 @@
     else if (key === "+" || key === "=") { this.zoom(0.5, this.middle()); }
     else if (key === "-") { this.zoom(2, this.middle()); }
     else if (key === "0") { this.view(this.begin, this.end); }
+    else if (key === "s") { this.view(this.first, this.last); }
+    else if (key === "Enter" && this.place >= 0) { this.details(this.rows[this.row][this.place]); }
+    else if (key === "/" && this.finder) { this.finder.focus(); }
     else if (key === "Escape") { this.show(this.row, -1); }
     else { known = false; }
     if (known) { event.preventDefault(); }
@@ -202,19 +258,47 @@
     }
     this.area.addEventListener("pointerover", point);
     this.area.addEventListener("pointerdown", point);
+    this.area.addEventListener("click", function (event) {
+      if (event.target.closest && event.target.closest(".span") && self.place >= 0) { self.details(self.rows[self.row][self.place]); }
+    });
+    if (this.finder) {
+      this.finder.addEventListener("input", function () { self.find(self.finder.value, 0); });
+      this.finder.addEventListener("keydown", function (event) {
+        if (event.key === "Enter") { event.preventDefault(); self.find(self.finder.value, event.shiftKey ? -1 : 1); }
+        else if (event.key === "Escape") { self.finder.value = ""; self.find("", 0); self.area.focus(); }
+      });
+    }
+    window.addEventListener("hashchange", function () { self.follow(); self.draw(); });
     all(this.box, "[data-zoom]").forEach(function (button) {
       button.addEventListener("click", function () {
         var what = button.getAttribute("data-zoom");
         if (what === "in") { self.zoom(0.5, self.middle()); }
         else if (what === "out") { self.zoom(2, self.middle()); }
         else if (what === "fit") { self.view(self.begin, self.end); }
+        else if (what === "steady") { self.view(self.first, self.last); }
+        else if (what === "link") { window.history.replaceState(null, "", self.link()); share(button); }
         else { self.pan(what === "left" ? -0.25 : 0.25); }
       });
     });
   };
 
+  function share(button) {
+    function done() { button.textContent = "copied"; }
+    function said() { button.textContent = "in the address bar"; }
+    if (window.navigator.clipboard) { window.navigator.clipboard.writeText(window.location.href).then(done, said); } else { said(); }
+  }
   function setUp(root) {
-    all(root, ".timeline-area").forEach(function (area) { if (!area.timeline && area.querySelector("svg.timeline")) { area.timeline = new Timeline(area); } });
+    all(root, ".timeline-area").forEach(function (area) {
+      if (area.timeline || !area.querySelector("svg.timeline")) { return; }
+      area.timeline = new Timeline(area);
+      if (area.timeline.named) { area.scrollIntoView({ block: "center" }); }
+    });
+    all(root, "[data-linked]").concat(root.matches && root.matches("[data-linked]") ? [root] : []).forEach(function (group) {
+      var linked = all(group, ".timeline-area").map(function (area) { return area.timeline; }).filter(Boolean);
+      if (linked.length < 2 || linked.some(function (each) { return each.named; })) { return; }
+      var from = Math.min.apply(null, linked.map(function (each) { return each.first; })), to = Math.max.apply(null, linked.map(function (each) { return each.last; }));
+      linked.forEach(function (each) { each.view(from, to, true); });
+    });
   }
   document.addEventListener("DOMContentLoaded", function () { setUp(document); });
   document.addEventListener("htmx:load", function (event) { setUp(event.target); });

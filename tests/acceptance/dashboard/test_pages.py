@@ -128,6 +128,25 @@ def test_the_model_page_names_the_families_that_the_hardware_contradicted(shown:
     assert re.search(r"shared memory</th><td>over resource.*?<b>1</b>", text), "one needed more than there is"
 
 
+def test_the_drawn_busy_time_is_the_printed_utilisation(shown: Shown) -> None:
+    """What an engineer sees of the tensor core is what the text says: spans that run on after their work had covered 99.8 %."""
+    text = shown.service.client.get(f"/jobs/{shown.drawn}/drawing").text
+    printed = re.search(r"Utilisation in the steady state, as drawn</dt><dd>([^<]*)</dd>", text)
+    svg = re.search(r'<svg class="timeline"[^>]* data-first="(\d+)" data-last="(\d+)"', text)
+    assert printed is not None
+    assert svg is not None
+    begin, end = int(svg[1]), int(svg[2])
+    said = {unit.replace("_", " "): int(share) / 100 for unit, share in re.findall(r"(\w+) (\d+)%", printed[1])}
+    assert said["tensor core"] > 0.2
+    for unit, share in said.items():
+        lane = re.search(f'<g class="row" data-name="{unit}">(.*?)</g></g>', text, re.DOTALL)
+        assert lane is not None
+        height = float(re.findall(r'<rect class="track"[^>]* height="(\d+)"', lane[1])[0]) - 1
+        spans = re.findall(r'data-s="(\d+)" data-e="(\d+)"><title>[^<]*</title><rect [^>]* height="([\d.]+)"', lane[1])
+        area = sum(max(0, min(int(e), end) - max(int(s), begin)) * float(tall) / height for s, e, tall in spans)
+        assert area / (end - begin) == pytest.approx(share, abs=0.006), unit
+
+
 def test_errors_are_pages_with_the_code(shown: Shown) -> None:
     missing = shown.service.client.get("/jobs/nope")
     assert missing.status_code == 404

@@ -20,6 +20,11 @@ def timeline(shown: Shown, page: Page) -> Locator:
     area = page.locator(".timeline-area[data-ready]").first
     expect(area).to_be_visible(timeout=20_000)
     area.scroll_into_view_if_needed()
+    svg = page.locator("svg.timeline").first
+    steady = int(svg.get_attribute("data-first") or -1), int(svg.get_attribute("data-last") or -1)
+    assert view(area) == steady, "it opens on the steady state"
+    page.get_by_role("button", name="all", exact=True).first.click()
+    assert view(area) != steady
     return area
 
 
@@ -87,8 +92,33 @@ def test_keys_zoom_move_and_tell_the_cycles(shown: Shown, opened: Callable[..., 
     page.keyboard.press("ArrowDown")
     assert (readout.text_content() or "").startswith("consumer.1 ")
     expect(page.locator("svg.plot .span.active")).to_have_count(1)
+    expect(page.locator("dl.slice").first).to_be_empty()
+    page.keyboard.press("Enter")
+    expect(page.locator("dl.slice").first).to_contain_text("% of the view")
     page.keyboard.press("Escape")
     assert "Point at a bar" in (readout.text_content() or "")
+
+
+def test_a_bar_is_found_by_name_and_a_range_by_its_address(shown: Shown, opened: Callable[..., Page]) -> None:
+    page = opened()
+    area = timeline(shown, page)
+    area.focus()
+    page.keyboard.press("/")
+    page.keyboard.type("waits for full")
+    readout = page.locator(".readout").first
+    expect(readout).to_contain_text("found; Enter goes to the next")
+    assert page.locator("svg.plot .span.dim").count() > 5
+    page.keyboard.press("Enter")
+    expect(readout).to_contain_text("waits for full:as_bs: cycles")
+    page.keyboard.press("Escape")
+    expect(page.locator("svg.plot .span.dim")).to_have_count(0)
+    page.keyboard.press("+")
+    begin, end = view(area)
+    page.get_by_role("button", name="link to this range").click()
+    assert page.url.endswith(f"#cycles={begin}-{end}")
+    page.reload()
+    expect(area).to_have_attribute("data-from", str(begin), timeout=20_000)
+    expect(area).to_have_attribute("data-to", str(end))
 
 
 def test_hover_and_buttons_do_the_same(shown: Shown, opened: Callable[..., Page]) -> None:
@@ -117,8 +147,9 @@ def test_two_timelines_side_by_side_have_one_scale_and_move_together(shown: Show
     one.focus()
     page.keyboard.press("+")
     assert view(one) == view(other)
-    left, right = one.bounding_box(), other.bounding_box()
-    assert left is not None
-    assert right is not None
+    rects = areas.evaluate_all(
+        "each => each.map(area => area.getBoundingClientRect().toJSON())"
+    )  # at one moment of a scroll
+    left, right = rects
     assert abs(left["y"] - right["y"]) < 60
     assert left["x"] + left["width"] <= right["x"]

@@ -1,6 +1,7 @@
 """Drawings: lanes, phases and stalls say what the schedule says, and every name stays text."""
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -8,6 +9,7 @@ from benchmarks.kernels.graphs import gemm_graph
 from benchmarks.ranking import schedule_of
 from tests import kernels
 from warpwright.service.drawing import (
+    UNITS,
     MemoryMap,
     ResourcePart,
     Timeline,
@@ -54,7 +56,7 @@ H200 = load_profile("h200")
 
 def gemm_timeline() -> Timeline:
     graph = gemm_graph(4096, 4096, 4096, 128, 256, 64, 3, 2)
-    simulation = simulate(graph, H200, schedule_of(graph, 3, 2, 24, 240))
+    simulation = simulate(graph, H200, schedule_of(graph, 3, 2, 24, 240), traced=True)
     return block_timeline(simulation, frozenset(op.id for op in graph.ops if op.gemm is not None))
 
 
@@ -88,10 +90,22 @@ def test_a_block_has_lanes_for_roles_units_and_every_cause_of_a_stall() -> None:
     for lane in timeline.lanes:
         groups.setdefault(lane.group, []).append(lane.name)
     assert {"consumer.0", "consumer.1", "load"} <= set(groups["Roles"])
-    assert {"tensor core", "tma"} <= set(groups["Units"])
+    assert {"tensor core", "shared"} <= set(groups[UNITS])
+    assert groups["In flight"] == ["tma load_a", "tma load_b"]
     assert any(name.startswith("full:") for name in groups["Stalls by cause"])
-    assert any(name.startswith("empty:") for name in groups["Stalls by cause"])
-    assert list(groups) == ["Roles", "Units", "Stalls by cause"], "groups stand together"
+    assert not any(name.startswith("empty:") for name in groups["Stalls by cause"]), "a producer that is ahead is calm"
+    assert list(groups) == ["Roles", "In flight", UNITS, "Stalls by cause"], "groups stand together"
+
+
+def test_a_load_is_queued_before_it_executes_and_a_role_that_is_ahead_is_calm() -> None:
+    lanes = {lane.name: lane for lane in gemm_timeline().lanes}
+    load = lanes["tma load_a"].spans
+    assert {span.kind for span in load} == {"queued", "copy"}
+    assert all(
+        one.end_cycle <= other.start_cycle for one, other in pairwise(span for span in load if span.kind == "copy")
+    ), "copies execute one after the other, however many are in flight"
+    assert "stall" not in {span.kind for span in lanes["load"].spans} >= {"ahead"}
+    assert {span.kind for span in lanes["consumer.0"].spans} >= {"compute", "draining", "stall"}
 
 
 def test_every_stall_of_a_role_is_in_its_causes_lane_too() -> None:
