@@ -19,18 +19,17 @@ from warpwright.graphs import read_graph
 from warpwright.kernel_file import read_kernel_file
 from warpwright.solver.domain import HardwareProfile, KernelGraph, WarpSchedule, WarpwrightError
 from warpwright.solver.engines import Budget
-from warpwright.solver.forecast import Simulation, simulate
+from warpwright.solver.forecast import losses_between, simulate
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.problem import close_problem
 from warpwright.solver.warp.solve import solve
 from warpwright.tuning.children import ChildPool
 
-__all__ = ["losses", "main", "row", "summary"]
+__all__ = ["main", "row", "summary"]
 
 Row = dict[str, object]
 
 WORK, SECONDS = 8_000, 20.0
-LEAST_LOSS = 0.01
 
 
 def kernels(paths: Sequence[Path], profile: HardwareProfile, pool: ChildPool) -> Iterator[tuple[str, KernelGraph]]:
@@ -69,22 +68,8 @@ def row(name: str, graph: KernelGraph, profile: HardwareProfile) -> Row | None:
         "forecast": None if settled is None else round(settled, 1),
         "ratio": None if settled is None else round(settled / proven, 3),
         "blocks_per_sm": played.blocks_per_sm,
-        "losses": {} if settled is None else losses(proven, settled, played, loop),
+        "losses": {} if settled is None else losses_between(proven, settled, played, loop),
     }
-
-
-def losses(proven: int, settled: float, played: Simulation, loop: str) -> dict[str, float]:
-    """Shares of the forecast's interval that are not in the proven one, by cause: what the play's streams wait for, scaled to
-    what is missing; the rest is lost to units that several streams use at once.
-    """
-    missing = 1.0 - proven / settled
-    if missing < LEAST_LOSS:
-        return {}
-    waits = {cause: share for cause, share in played.waits.get(loop, {}).items() if share >= LEAST_LOSS}
-    scale = min(1.0, missing / sum(waits.values())) if waits else 0.0
-    named = {f"waits for {cause}": round(share * scale, 3) for cause, share in waits.items()}
-    rest = missing - sum(named.values())
-    return named | ({"units shared between streams": round(rest, 3)} if rest >= LEAST_LOSS else {})
 
 
 def summary(rows: Sequence[Row]) -> dict[str, float | int]:

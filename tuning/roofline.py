@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from warpwright.solver.device.element_types import tensor_rate_name
 from warpwright.solver.domain import HardwareProfile, KernelGraph
 
-__all__ = ["ROOFLINE", "Roofline", "roofline_in", "roofline_of"]
+__all__ = ["ROOFLINE", "Roofline", "clock_of", "roofline_in", "roofline_of"]
 
 ROOFLINE = "roofline"
 """Key in a build's report."""
@@ -68,6 +68,13 @@ def roofline_in(report: Mapping[str, object]) -> Roofline | None:
         clock_mhz=_number(found, "clock_mhz"),
         bandwidth_gb_per_second=_number(found, "bandwidth_gb_per_second"),
     )
+
+
+def clock_of(measurement: Mapping[str, object]) -> float | None:
+    """The clock under the measured load in MHz; None where it was not recorded."""
+    after = measurement.get("after")
+    clock = after.get("sm_clock_mhz") if isinstance(after, Mapping) else None
+    return float(clock) if isinstance(clock, int | float) else None
 
 
 def _number(values: Mapping[str, object], name: str) -> float:

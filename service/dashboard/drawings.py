@@ -7,13 +7,23 @@ from markupsafe import Markup
 
 from warpwright.service.app_context import Context
 from warpwright.service.dashboard.variant_loader import LoadedVariant, kernel_of, variant_of
+from warpwright.service.dashboard.views.plan import certificate_of
 from warpwright.service.db import ReadSession
 from warpwright.service.db.models import CandidateRow
-from warpwright.service.drawing import Drawn, MemoryMap, draw_schedule, memory_html, timeline_svg
+from warpwright.service.drawing import (
+    Drawn,
+    Evidence,
+    MemoryMap,
+    draw_schedule,
+    memory_html,
+    timeline_svg,
+    waterfall_html,
+)
 from warpwright.service.errors import NotFound
 from warpwright.service.jobs import service as jobs
 from warpwright.solver.domain import BASELINES, KernelGraph, Schedule, TargetFamily, WarpwrightError, load
 from warpwright.solver.forecast import chosen_schedule
+from warpwright.tuning.roofline import clock_of
 from warpwright.tuning.toolchain import StepFailed
 
 __all__ = ["Picture", "drawing_of", "picture", "pictures"]
@@ -28,6 +38,8 @@ class Picture:
     """Title, drawing, and whether it opens on a steady state."""
     facts: tuple[tuple[str, str], ...]
     maps: tuple[tuple[MemoryMap, Markup], ...]
+    waterfall: Markup
+    """From the proven bound to the forecast and the measurement; empty without a proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,7 @@ class _Asked:
     kind: str
     schedule: dict[str, Any] | None
     variant: LoadedVariant
+    evidence: Evidence
 
 
 def drawing_of(context: Context, job_id: str, key: str) -> Picture:
@@ -67,6 +80,7 @@ def picture(drawn: Drawn, label: str, *, until: int = 0) -> Picture:
         tuple((each.title, Markup(timeline_svg(each, until=until)), each.view is not None) for each in drawn.timelines),
         drawn.facts,
         tuple((map_, Markup(memory_html(map_))) for map_ in drawn.maps),
+        Markup(waterfall_html(drawn.steps, label)),
     )
 
 
@@ -79,7 +93,7 @@ def _drawn(context: Context, job_id: str, key: str) -> tuple[str, Drawn]:
         if asked.schedule is None:
             return asked.label, _compilers_choice(graph, asked)
         schedule: Schedule = load(Schedule, asked.schedule)
-        return asked.label, draw_schedule(graph, asked.variant.profile, schedule)
+        return asked.label, draw_schedule(graph, asked.variant.profile, schedule, asked.evidence)
     except (StepFailed, WarpwrightError) as error:
         return asked.label, Drawn(facts=(("No timeline", _words(error)),))
 
@@ -108,4 +122,5 @@ def _asked(session: ReadSession, job_id: str, key: str) -> _Asked:
     if row is None:
         raise NotFound(f"job {job_id} has no candidate {key[:80]!r}", code="candidate-unknown")
     label = f"{row.kind.replace('_', ' ')} {row.number}"
-    return _Asked(label, row.kind, row.schedule, variant_of(session, job_id, row.variant))
+    evidence = Evidence(certificate_of(row.certificate), row.measured_ns, clock_of(row.measurement))
+    return _Asked(label, row.kind, row.schedule, variant_of(session, job_id, row.variant), evidence)

@@ -13,14 +13,18 @@ from warpwright.service.drawing.memory import (
     shared_map,
 )
 from warpwright.service.drawing.pipes import loop_timeline
-from warpwright.service.drawing.schedule import Drawn, draw_schedule, facts_of
+from warpwright.service.drawing.roofline import RooflinePoint, roofline_svg
+from warpwright.service.drawing.schedule import Drawn, Evidence, draw_schedule, facts_of
 from warpwright.service.drawing.timeline import Timeline, TimelineLane, TimelinePhase, TimelineSpan, timeline_svg
+from warpwright.service.drawing.waterfall import waterfall_html
 
 __all__ = [
     "UNITS",
     "Drawn",
+    "Evidence",
     "MemoryMap",
     "ResourcePart",
+    "RooflinePoint",
     "Timeline",
     "TimelineLane",
     "TimelinePhase",
@@ -32,6 +36,8 @@ __all__ = [
     "loop_timeline",
     "memory_html",
     "register_map",
+    "roofline_svg",
     "shared_map",
     "timeline_svg",
+    "waterfall_html",
 ]

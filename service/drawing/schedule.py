@@ -7,10 +7,18 @@ from warpwright.service.drawing.block import block_timeline
 from warpwright.service.drawing.memory import MemoryMap, buffer_maps, register_map, shared_map
 from warpwright.service.drawing.pipes import loop_timeline
 from warpwright.service.drawing.timeline import Timeline
-from warpwright.solver.domain import ROOT, BufferSchedule, HardwareProfile, KernelGraph, Schedule, WarpSchedule
-from warpwright.solver.forecast import Simulation, simulate
+from warpwright.solver.domain import (
+    ROOT,
+    BufferSchedule,
+    Certificate,
+    HardwareProfile,
+    KernelGraph,
+    Schedule,
+    WarpSchedule,
+)
+from warpwright.solver.forecast import Simulation, WaterfallStep, simulate, waterfall
 
-__all__ = ["Drawn", "draw_schedule", "facts_of"]
+__all__ = ["Drawn", "Evidence", "draw_schedule", "facts_of"]
 
 SHOWN_UNITS = 4
 SAME = 0.01
@@ -23,6 +31,8 @@ class Drawn:
     timelines: tuple[Timeline, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     maps: tuple[MemoryMap, ...] = ()
+    steps: tuple[WaterfallStep, ...] = ()
+    """From the proven bound to the forecast, and to the measured time."""
 
     @property
     def end_cycle(self) -> int:
@@ -30,8 +40,19 @@ class Drawn:
         return max((timeline.end_cycle for timeline in self.timelines), default=0)
 
 
-def draw_schedule(graph: KernelGraph, profile: HardwareProfile, schedule: Schedule) -> Drawn:
-    """Timelines, facts and maps of one schedule on one device."""
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a schedule besides itself: its proof, its time, and the clock after that was measured."""
+
+    certificate: Certificate | None = None
+    measured_ns: float | None = None
+    measured_mhz: float | None = None
+
+
+def draw_schedule(
+    graph: KernelGraph, profile: HardwareProfile, schedule: Schedule, evidence: Evidence | None = None
+) -> Drawn:
+    """Timelines, facts, maps and the waterfall of one schedule on one device."""
     if isinstance(schedule, BufferSchedule):
         timelines = tuple(loop_timeline(graph, schedule, loop) for loop in schedule.loops)
         return Drawn(tuple(each for each in timelines if each.lanes), (), buffer_maps(graph, profile, schedule))
@@ -39,7 +60,12 @@ def draw_schedule(graph: KernelGraph, profile: HardwareProfile, schedule: Schedu
     products = frozenset(op.id for op in graph.ops if op.gemm is not None)
     nested = any(scope.parent not in (None, ROOT) for scope in graph.scopes)
     timeline = block_timeline(simulation, products, nested=nested)
-    return Drawn((timeline,) if timeline.lanes else (), facts_of(simulation), _warp_maps(graph, profile, schedule))
+    steps: tuple[WaterfallStep, ...] = ()
+    if evidence is not None and evidence.certificate is not None:
+        times = {"measured_ns": evidence.measured_ns, "measured_mhz": evidence.measured_mhz}
+        steps = waterfall(graph, profile, evidence.certificate, simulation, **times)
+    maps = _warp_maps(graph, profile, schedule)
+    return Drawn((timeline,) if timeline.lanes else (), facts_of(simulation), maps, steps)
 
 
 def _warp_maps(graph: KernelGraph, profile: HardwareProfile, schedule: WarpSchedule) -> tuple[MemoryMap, ...]:

@@ -28,6 +28,7 @@ def answer_of(job: Job, winner: CandidateRow | None, baseline: CandidateRow | No
             partial=job.partial,
             stopped_by=job.stopped_by,
             failure=Failure(**job.error) if job.error else None,
+            libraries=summary.get("libraries"),
             families=_families(summary.get("rejected", [])),
         )
     )

@@ -13,6 +13,7 @@ from warpwright.service.candidates.sentences import agreement, basis_line, by_re
 from warpwright.service.dashboard.views.funnel import Complaint, Funnel, complaints, funnel
 from warpwright.service.dashboard.views.plan import PlanTables, certificate_of, plan_of
 from warpwright.service.dashboard.views.rows import JobRow, job_rows
+from warpwright.service.dashboard.views.speed import SpeedOfLight, speed_of_light
 from warpwright.service.db import ReadSession
 from warpwright.service.db.models import CandidateRow, Job, JobAttempt, JobVariant
 from warpwright.service.errors import NotFound
@@ -20,6 +21,7 @@ from warpwright.service.jobs import repository
 from warpwright.service.jobs import service as jobs
 from warpwright.service.jobs.answer import answer_of, baseline_of
 from warpwright.solver.domain import (
+    BASELINES,
     Candidate,
     CandidateKind,
     Certificate,
@@ -93,6 +95,8 @@ class JobDetail:
     """The rule that refuses a compiler's own choice that was built, by key."""
     answer: AnswerSentence | None
     """The answer in one sentence; None until the job has ended."""
+    speed: SpeedOfLight | None
+    """The times against the device's roofs; None where nothing was measured or the work is not known."""
 
     @property
     def basis(self) -> str:
@@ -159,6 +163,7 @@ def job_detail(session: ReadSession, job_id: str) -> JobDetail:
             row.key: words for row in candidates if row.outcome != Outcome.REFUSED and (words := refusal_in(row))
         },
         answer=answer_of(job, best, baseline_of(session, job_id)),
+        speed=speed_of_light(best, _baselines(session, job_id), summary.get("libraries", {})),
     )
 
 
@@ -176,6 +181,12 @@ def _rejected(entries: Sequence[Mapping[str, Any]]) -> list[RejectedStructure]:
         )
         for entry in entries
     ]
+
+
+def _baselines(session: ReadSession, job_id: str) -> Sequence[CandidateRow]:
+    """The compiler's own choices that were timed."""
+    rows = candidate_rows.baselines(session, job_id, [kind.value for kind in BASELINES])
+    return [row for row in rows if row.measured_ns]
 
 
 def _agreements(session: ReadSession, job_id: str) -> dict[str, str]:

@@ -147,6 +147,42 @@ def test_the_drawn_busy_time_is_the_printed_utilisation(shown: Shown) -> None:
         assert area / (end - begin) == pytest.approx(share, abs=0.006), unit
 
 
+def test_the_steps_from_the_bound_to_the_clock_add_up(shown: Shown) -> None:
+    text = shown.service.client.get(f"/jobs/{shown.drawn}/drawing").text
+    rows = re.findall(
+        r'<tr class="(level|loss|gain)"><th scope="row">([^<]*)</th><td class="n">([^<]*)</td><td class="n">([^<]*)</td>',
+        text,
+    )
+    names = [name for _, name, _, _ in rows]
+    assert (names[0], names[-1]) == ("proven bound", "measured")
+    assert {"forecast", "last wave not full", "outside the loop", "not in the model"} <= set(names)
+    assert rows[0][3] == "100", "cycles of one iteration, as the certificate has them"
+    level = 0.0
+    for kind, name, amount, _ in rows:
+        value = float(amount.replace("−", "-").replace(",", ""))
+        assert kind != "level" or level in (0.0, pytest.approx(value, abs=0.06 * len(rows))), name
+        level = value if kind == "level" else level + value
+    assert level == 88.0, "the measured time"
+
+
+def test_the_share_of_the_peak_is_the_same_in_sentence_roofline_and_table(shown: Shown) -> None:
+    text = shown.service.client.get(f"/jobs/{shown.drawn}").text
+    said = re.search(r"([\d,]+) TFLOP/s = (\d+) % of the device&#39;s bf16 peak", text)
+    assert said is not None
+    # 2 x 4096^3 operations in 88 microseconds, faster than the device can be: the stand-in invents its times.
+    assert (said[1], said[2]) == ("1,562", "158")
+    drawn = re.search(r'<svg class="roofline" role="img" aria-label="Roofline: ([^"]*)"', text)
+    assert drawn is not None
+    names = [name.rpartition(" ")[0].rpartition(" ")[0] for name in drawn[1].split("; ")]
+    assert names == [
+        "scheduled 3",
+        "compiler&#x27;s unspecialized",
+        "compiler&#x27;s default",
+        "compiler&#x27;s role based",
+    ]
+    assert '<td class="n">1,561.8</td><td class="n">157.8 %</td>' in text
+
+
 def test_errors_are_pages_with_the_code(shown: Shown) -> None:
     missing = shown.service.client.get("/jobs/nope")
     assert missing.status_code == 404
