@@ -23,7 +23,7 @@ from warpwright.solver.domain.source_order import SourceOrder
 
 __all__ = ["CONSTRAINT_SET", "CONSUMER", "LOAD", "MMA", "ROLES", "STORE", "WarpProblem", "close_problem"]
 
-CONSTRAINT_SET = "cuda-warp/6"
+CONSTRAINT_SET = "cuda-warp/7"
 """Version of the whole set of families. It changes whenever a family accepts or refuses a schedule differently than before."""
 
 CONSUMER, LOAD, MMA, STORE = "consumer", "load", "mma", "store"

@@ -4,18 +4,20 @@ An item at offset d works on iteration i - d at step i. Only pipeline buffers ha
 before y (distance k) the step of x must come first: ``(d_x, position x) < (d_y + k, position y)``. Offsets are those of the
 spans an item touches; an item that touches none runs at offset 0; a span opens and closes at one stage. TileLang checks none
 of the order (rule book 1.7 and 1.14.7: PV of the wrong iteration is accepted). An asynchronous product's operands and result
-are free only after its wait (1.14.6). Source: TileLang 0.1.15 wheel, MWS:1863-1936, 2495-2602.
+are free only after its wait (1.14.6); for one into tensor memory its own role has none, only a pipeline's barrier tells.
+Source: TileLang 0.1.15 wheel, MWS:1863-1936, 2495-2602.
 """
 
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from warpwright.solver.domain.fact import Fact
-from warpwright.solver.domain.kernel import ROOT, Scope, ScopeKind
+from warpwright.solver.domain.kernel import ROOT, Op, Scope, ScopeKind
 from warpwright.solver.domain.schedule import Sync
 from warpwright.solver.domain.verdict import Violation
-from warpwright.solver.engines.model import Literal, Var
+from warpwright.solver.engines.model import Literal, Var, linear
 from warpwright.solver.warp.encoding import WarpEncoding
-from warpwright.solver.warp.layout.instruction_order import free_after, orderings, wait_behind
+from warpwright.solver.warp.layout.instruction_order import free_after, orderings, still_used, wait_behind
 from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading, ReadInstruction
 
@@ -24,6 +26,7 @@ NAME = "body_order"
 
 def build(enc: WarpEncoding) -> None:
     """One stream per role: source order without stages, free order with them; length of an iteration."""
+    _build_unawaited(enc)
     for scope in enc.loops:
         for role in enc.structure.roles:
             items = enc.structure.body(scope.id, role)
@@ -40,6 +43,23 @@ def build(enc: WarpEncoding) -> None:
         for index, channel in enumerate(enc.structure.channels):
             for n in range(len(channel.hand_offs)) if channel.scope == scope.id else ():
                 enc.model.at_least(enc.length[scope.id] - enc.release[index, n], 0)
+
+
+def _build_unawaited(enc: WarpEncoding) -> None:
+    """No operation beside a product into tensor memory that uses the same storage, unless a pipeline hands it over."""
+    handed = {channel.buffer for channel in enc.structure.channels}
+    for role in enc.structure.roles:
+        mine = [op for op in enc.problem.graph.ops if role in enc.structure.placement[op.id]]
+        for product, other, buffer in _unawaited(enc.problem, mine, handed):
+            note = f"nothing in {role} waits for {product.id} before {other.id} uses {buffer}"
+            enc.model.at_least(linear(constant=0), 1, note=note)
+
+
+def _unawaited(problem: WarpProblem, ops: Sequence[Op], handed: Collection[str]) -> list[tuple[Op, Op, str]]:
+    """Products, operations behind them in the same role, and the buffers of both that no pipeline hands over."""
+    products = [op for op in ops if op.arrives_itself]
+    found = [(product, other, still_used(problem, product, other)) for product in products for other in ops]
+    return [(product, other, buffer) for product, other, buffer in found if buffer and buffer not in handed]
 
 
 def _build_in_order(enc: WarpEncoding, scope: Scope, role: str, items: tuple[str, ...]) -> None:
@@ -186,7 +206,19 @@ def check(reading: Reading) -> tuple[Violation, ...]:
                 )
                 found.append(Violation(NAME, "order-breaks-dependence", message, ordering.second))
         _check_waits(reading, scope, role, entries, found)
+    _check_unawaited(reading, found)
     return tuple(dict.fromkeys(found))
+
+
+def _check_unawaited(reading: Reading, found: list[Violation]) -> None:
+    handed = {buffer for pipeline in reading.schedule.pipelines for buffer in pipeline.buffers}
+    for role in reading.roles:
+        mine = [op for op in reading.problem.graph.ops if role in reading.placement.get(op.id, ())]
+        for product, other, buffer in _unawaited(reading.problem, mine, handed):
+            message = (
+                f"{role} runs {other.id}, which uses {buffer} of {product.id}, and nothing in it waits for that product"
+            )
+            found.append(Violation(NAME, "product-unawaited", message, other.id))
 
 
 def _check_stages(

@@ -226,10 +226,10 @@ def _check_observed(reading: Reading, op: Op, buffer: str, pipeline: str, found:
     """An asynchronous operation's completion needs a barrier that its own role signals (MWS:1309-1341)."""
     if op.issue is Issue.BLOCKING:
         return
-    reads = buffer in {access.buffer for access in op.reads}
+    adds = op.gemm is not None and buffer in {access.buffer for access in op.reads}
     for role in reading.placement.get(op.id, ()):
         side = _covering(reading, op.scope, op.id, role, pipeline)
-        if side != "producing" and not (side and reads):
+        if side != "producing" and not (side and adds):
             message = (
                 f"{role} starts {op.id} into {buffer} outside the producer's side of {pipeline}; "
                 "no barrier waits for its completion"

@@ -239,7 +239,9 @@ def _ends_unseen(op: Op, buffer: str) -> bool:
     completion (MWS:1309-1341).
     """
     reads, writes = ({access.buffer for access in accesses} for accesses in (op.reads, op.writes))
-    return op.issue is not Issue.BLOCKING and buffer in writes and buffer not in reads
+    # A product that adds to its result is waited for before the release, or arrives itself; a load never is.
+    seen = op.gemm is not None and buffer in reads
+    return op.issue is not Issue.BLOCKING and buffer in writes and not seen
 
 
 def _channel(problem: WarpProblem, sides: _Sides, scope: str, inner: Sequence[str], *, in_turns: bool) -> Channel:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from warpwright.solver.domain.kernel import Op, OpKind
+from warpwright.solver.domain.kernel import ROOT, Op, OpKind
 from warpwright.solver.warp.problem import WarpProblem
 
-__all__ = ["Ordering", "Placed", "free_after", "orderings", "wait_behind"]
+__all__ = ["Ordering", "Placed", "free_after", "orderings", "still_used", "wait_behind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,24 @@ def wait_behind(ops: Mapping[str, Op], items: Sequence[str], item: str) -> str |
             return other
         younger += op.left_in_flight
     return None
+
+
+def still_used(problem: WarpProblem, product: Op, other: Op) -> str:
+    """The buffer that a product into tensor memory may still use when its own role comes to ``other``; empty if there is none.
+
+    Such a product's end is seen through the barrier of a pipeline only, and its own role waits on none. So outside of pipelines
+    no other operation of that role may overwrite its operands or use its result later, in the same or the next iteration.
+    """
+    if not product.arrives_itself or other.arrives_itself:
+        return ""
+    again = problem.source.meeting_scope(product, other) != ROOT
+    if not again and not problem.source.comes_first(product, other):
+        return ""
+    filled = {access.buffer for access in other.writes}
+    used = filled | {access.buffer for access in other.reads}
+    shared = [access.buffer for access in product.reads if access.buffer in filled]
+    shared += [access.buffer for access in product.writes if access.buffer in used]
+    return next(iter(shared), "")
 
 
 def free_after(ops: Mapping[str, Op], items: Sequence[str], touching: Sequence[str]) -> str:

@@ -44,6 +44,11 @@ def uses(*words: str) -> Situation:
     return turns("fill_one", "use_one", "fill_two", "use_two").body("k", "consumer", *words)
 
 
+def into_tensor_memory(**placed: str) -> Situation:
+    """A product into tensor memory with operations in these roles; without a word, both loads in theirs."""
+    return start(kernels.blackwell_gemm(128, 64), profile="b200", placed=placed, helper=168, consumer=168)
+
+
 BOUNDARIES = (
     Boundary(
         "body_order",
@@ -93,6 +98,13 @@ BOUNDARIES = (
         partial(started_product, "qk_done", "release:ks"),
         partial(started_product, "release:ks", "qk_done"),
         CANNOT_BE_SAID,
+    ),
+    Boundary(
+        "body_order",
+        "product-unawaited",
+        into_tensor_memory,
+        partial(into_tensor_memory, copy_a="mma"),
+        about="operand overwritten",
     ),
 )
 

@@ -60,6 +60,14 @@ def loads_itself() -> Situation:
     return situation.body("k", "consumer", "wait:as_bs", "copy_a", "mma", "release:as_bs")
 
 
+def adds_to_its_target() -> Situation:
+    """The same with a load that reads its target, too: what it adds is seen by no barrier either."""
+    situation = loads_itself()
+    graph = situation.problem.graph
+    ops = tuple(replace(op, reads=(*op.reads, *op.writes)) if op.id == "copy_a" else op for op in graph.ops)
+    return replace(situation, problem=replace(situation.problem, graph=replace(graph, ops=ops)))
+
+
 BOUNDARIES = (
     unsaid("pipeline-twice", ring, called_twice),
     unsaid("depth-below-one", declared(depth=1), declared(depth=0)),
@@ -116,6 +124,7 @@ BOUNDARIES = (
         "pipelines", "writes-two-pipelines", partial(two_in_one, together=True), partial(two_in_one, together=False)
     ),
     unsaid("asynchronous-unobserved", ring, loads_itself),
+    unsaid("asynchronous-unobserved", ring, adds_to_its_target, "adds"),
 )
 
 
