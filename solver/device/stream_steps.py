@@ -13,7 +13,7 @@ from warpwright.solver.device.operation_costs import OperationCost, OperationCos
 from warpwright.solver.device.wgmma import partition
 from warpwright.solver.domain.kernel import Op, OpKind
 
-__all__ = ["Crew", "StreamStep", "crew_of", "step_of"]
+__all__ = ["Crew", "StreamStep", "crew_of", "is_plain", "step_of"]
 
 PARALLEL_KINDS = (OpKind.GEMM, OpKind.COPY, OpKind.FILL, OpKind.REDUCE, OpKind.PARALLEL, OpKind.ASYNC_LOAD)
 NOTHING_TO_DO = (OpKind.BIND, OpKind.WAIT, OpKind.TASK)

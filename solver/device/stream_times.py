@@ -89,6 +89,13 @@ class StreamTimes:
         apart = self._spans(op, step, crew)[0] + step.job.tail
         return apart, together
 
+    def copied(self, op: Op, crew: Crew) -> float:
+        """Cycles of a plain copy in the stream that is the last one at its barrier, from there until all have passed it."""
+        step = self._step(op, crew, least=True)
+        return (
+            self._spans(op, step, crew)[0] + step.job.tail + step.behind + step.barrier_after * self.machine.sync_cycles
+        )
+
     def demands(self, op: Op, crew: Crew) -> dict[str, float]:
         """Cycles of each unit for the whole block, with one block on the SM."""
         step = self._step(op, crew, least=False)
@@ -116,6 +123,10 @@ class StreamTimes:
     def mixed(self, apart: float, together: float) -> float:
         """The share of both plays that the machine has."""
         return apart + self.machine.phase * (together - apart)
+
+    def by_threads(self, op: Op) -> bool:
+        """Whether it is a matrix product of a role's threads, not one that an elected thread issues into tensor memory."""
+        return op.gemm is not None and not self.costs.in_tensor_memory(op)
 
     def _count(self, op: Op, crew: Crew) -> int:
         """How many streams do the operation: one elected thread does bulk loads and products into tensor memory."""

@@ -10,13 +10,14 @@ from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
 from warpwright.solver.device.shared_memory import area_bytes, shared_buffers
 from warpwright.solver.device.stream_steps import Crew
 from warpwright.solver.domain.verdict import Bound
-from warpwright.solver.warp.encoding import default_warps, fewest_releases, largest_depth, legal_stages
+from warpwright.solver.warp.encoding import default_warps, fewest_closings, largest_depth, legal_stages
 from warpwright.solver.warp.families.warp_ranges import width_conflict
 from warpwright.solver.warp.floors import crew_in, floor_of, units_of
 from warpwright.solver.warp.layout.buffer_channels import Channel
 from warpwright.solver.warp.layout.instruction_order import orderings
 from warpwright.solver.warp.layout.structure import PlacedKernel, release_is_fenced, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
+from warpwright.solver.warp.registers import widest_refusal
 from warpwright.solver.warp.timing import (
     RELEASES,
     Node,
@@ -62,14 +63,17 @@ def unit_bounds(problem: WarpProblem, scope: str) -> tuple[Bound, ...]:
 
 
 def legal_widths(problem: WarpProblem, structure: PlacedKernel) -> tuple[int, ...]:
-    """Consumer widths in warpgroups that the kernel's tiles allow; all widths if there is none."""
+    """Consumer widths in warpgroups that the kernel's tiles and registers allow; all widths if there is none."""
     pinned = problem.pins.consumer_warpgroups
     most = max(problem.device.block_threads // WARPGROUP_THREADS, pinned or 1)
     ops = tuple(problem.ops[op_id] for op_id, roles in structure.placement.items() if CONSUMER in roles)
     widths = tuple(range(1, most + 1)) if pinned is None else (pinned,)
     if "warp_ranges" in problem.relaxed:
         return widths
-    return tuple(n for n in widths if not width_conflict(problem, ops, WARPGROUP * n)) or widths
+    legal = [
+        n for n in widths if not width_conflict(problem, ops, WARPGROUP * n) and not widest_refusal(problem, ops, n)
+    ]
+    return tuple(legal) or widths
 
 
 def _warps(problem: WarpProblem, structure: PlacedKernel, role: str, groups: int) -> int:
@@ -87,9 +91,7 @@ def _bounds(
     problem: WarpProblem, structure: PlacedKernel, scope: str, groups: int, inner: dict[str, tuple[Bound, ...]]
 ) -> tuple[Bound, ...]:
     graph = _Graph(problem, structure, scope, _crews(problem, structure, groups), inner)
-    releases = fewest_releases(problem, structure, scope)
-    fences = fewest_releases(problem, structure, scope, fenced=True)
-    floor = floor_of(problem, structure, scope, graph.crews, releases, fences)
+    floor = floor_of(problem, structure, scope, graph.crews, fewest_closings(problem, structure, scope))
     bounds = [*unit_bounds(problem, scope), *(bound for bound in floor.bounds if bound != ONE_CYCLE)]
     edges = graph.edges()
     highest = max(bound.cycles for bound in bounds)

@@ -14,7 +14,7 @@ from warpwright.solver.device.stream_steps import Crew
 from warpwright.solver.device.stream_times import StreamTimes
 from warpwright.solver.domain.kernel import ROOT, Memory, Op, Scope, ScopeKind
 from warpwright.solver.engines.model import Expr, Literal, Model, Var, linear
-from warpwright.solver.warp.floors import crew_in, floor_of
+from warpwright.solver.warp.floors import closing_roles, crew_in, floor_of
 from warpwright.solver.warp.layout.buffer_channels import Channel, HandOff, together
 from warpwright.solver.warp.layout.instruction_order import free_after
 from warpwright.solver.warp.layout.structure import PlacedKernel, release_is_fenced, structure_of
@@ -27,7 +27,7 @@ __all__ = [
     "WarpEncoding",
     "declare",
     "default_warps",
-    "fewest_releases",
+    "fewest_closings",
     "largest_depth",
     "legal_stages",
 ]
@@ -368,8 +368,9 @@ def longest_iteration(problem: WarpProblem, structure: PlacedKernel, scope: Scop
             else:
                 op = structure.ops[item]
                 total += max(_longest(problem.times, op, crew) for crew in crews)
+    closings = dict.fromkeys(structure.roles, (most_releases, len(fenced)))
     floors = [
-        floor_of(problem, structure, scope.id, _crews_at(problem, structure, groups), most_releases, len(fenced)).cycles
+        floor_of(problem, structure, scope.id, _crews_at(problem, structure, groups), closings).cycles
         for groups in widths
     ]
     return max(total, *floors, 1)
@@ -391,13 +392,20 @@ def _crews_at(problem: WarpProblem, structure: PlacedKernel, groups: int) -> dic
     }
 
 
-def fewest_releases(problem: WarpProblem, structure: PlacedKernel, scope: str, *, fenced: bool = False) -> int:
-    """Releases of the consumer in one iteration of a loop if all its pipelines (all with a fence, if ``fenced``) were one."""
+def fewest_closings(problem: WarpProblem, structure: PlacedKernel, scope: str) -> dict[str, tuple[int, int]]:
+    """Releases and fences of roles in one iteration of a loop if all pipelines of a role (all with a fence) were one."""
+    return {
+        role: (_fewest(problem, structure, scope, role), _fewest(problem, structure, scope, role, fenced=True))
+        for role in closing_roles(problem.times, structure)
+    }
+
+
+def _fewest(problem: WarpProblem, structure: PlacedKernel, scope: str, role: str, *, fenced: bool = False) -> int:
     return max(
         (
             len(channel.hand_offs)
             for channel in structure.channels
-            if channel.scope == scope and channel.consumer == CONSUMER
+            if channel.scope == scope and channel.consumer == role
             if not fenced or release_is_fenced(problem, channel)
         ),
         default=0,

@@ -2,22 +2,25 @@
 
 The forecast mixes two plays (:mod:`warpwright.solver.device.stream_times`), so the floor is the mix of the larger reason in
 each. Reasons: ``resource:<unit>`` (a unit is busy so long), ``queue:<name>`` (jobs that go one at a time), ``stream:<role>``
-(one warpgroup's own program), ``contention:products and loads`` (both read or write shared memory, so each slows the other).
+(one warpgroup's own program), ``copies:<role>`` (products of all its warpgroups, then plain copies),
+``contention:products and loads`` (both read or write shared memory, so each slows the other).
 A floor by two different reasons is named ``phases:<turns>/<in step>``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol
 
 from warpwright.solver.device.operation_costs import LOAD_QUEUE, TENSOR_QUEUE, OperationCost
-from warpwright.solver.device.stream_steps import Crew
+from warpwright.solver.device.stream_steps import Crew, is_plain
 from warpwright.solver.device.stream_times import StreamTimes
 from warpwright.solver.domain.kernel import Op, OpKind
 from warpwright.solver.domain.verdict import Bound
+from warpwright.solver.warp.layout.instruction_order import wait_behind
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 
-__all__ = ["Floor", "Floored", "crew_in", "floor_of", "units_of"]
+__all__ = ["Floor", "Floored", "closing_roles", "crew_in", "floor_of", "units_of"]
 
 CONTENTION = "contention:products and loads"
 EPSILON = 1e-6
@@ -71,6 +74,10 @@ class _Account:
         self.apart[reason] = self.apart.get(reason, 0.0) + apart
         self.together[reason] = self.together.get(reason, 0.0) + together
 
+    def at_least(self, reason: str, apart: float, together: float) -> None:
+        self.apart[reason] = max(self.apart.get(reason, 0.0), apart)
+        self.together[reason] = max(self.together.get(reason, 0.0), together)
+
 
 def crew_in(times: StreamTimes, placed: Floored, role: str, warps: int) -> Crew:
     """The streams of a role with this many warps."""
@@ -83,8 +90,7 @@ def floor_of(
     placed: Floored,
     scope: str,
     crews: Mapping[str, Crew],
-    releases: int = 0,
-    fences: int = 0,
+    closings: Mapping[str, tuple[int, int]] = MappingProxyType({}),
 ) -> Floor:
     """The floor of a loop for roles of these widths.
 
@@ -93,8 +99,8 @@ def floor_of(
         placed: Placement, and operations as they run.
         scope: The loop.
         crews: Streams by role.
-        releases: Barriers that the consumer arrives on at least in one iteration of the loop itself.
-        fences: Fences between the proxies that it waits for at least in one iteration of the loop itself.
+        closings: By role, the barriers that it arrives on at least in one iteration of the loop itself, and the fences between
+            the proxies that it waits for at least (:func:`closing_roles`).
     """
     times, account = problem.times, _Account()
     for op, role, count in _below(problem, placed, scope):
@@ -107,9 +113,21 @@ def floor_of(
             # Streams in step share the tensor core; they have a queue each.
             account.add(f"queue:{queue}", count * cycles, 0.0 if queue == TENSOR_QUEUE else count * cycles)
     for role, crew in crews.items():
-        _add_stream(problem, placed, scope, role, crew, (releases, fences) if role == CONSUMER else (0, 0), account)
+        _add_stream(problem, placed, scope, role, crew, closings.get(role, (0, 0)), account)
+        _add_copies(problem, placed, scope, role, crew, account)
     speeds = _add_contention(problem, placed, scope, crews, account)
     return _floor(times, account, speeds)
+
+
+def closing_roles(times: StreamTimes, placed: Floored) -> tuple[str, ...]:
+    """Roles whose releases take time of their threads: the consumer, and wherever else threads do a matrix product.
+
+    The names of roles make no difference: products in another role of the same width take as long.
+    """
+    multiplying = [op_id for op_id, op in placed.ops.items() if times.by_threads(op)]
+    return tuple(
+        dict.fromkeys([CONSUMER, *(role for op_id in multiplying for role in placed.placement.get(op_id, ()))])
+    )
 
 
 def units_of(problem: WarpProblem, placed: Floored, scope: str, crews: Mapping[str, Crew]) -> dict[str, float]:
@@ -172,6 +190,34 @@ def _add_stream(
         account.add(f"stream:{role}", *times.held(placed.ops[item], crew))
 
 
+def _add_copies(problem: WarpProblem, placed: Floored, scope: str, role: str, crew: Crew, account: _Account) -> None:
+    """A role that copies by its threads: every copy ends at a barrier of all its warpgroups, so between two of them all of them
+    multiply, one product at a time, and the one that is last copies after that.
+
+    What a stream waits for at once is over before its next copy. A product left in flight is so only for copies of its own
+    operands, if the iteration waits for it.
+    """
+    times, items = problem.times, problem.scopes[scope].items
+    body = [placed.ops[item] for item in placed.body(scope, role) if item in placed.ops]
+    copies = [op for op in body if is_plain(problem.ops[op.id], op)]
+    products = [op for op in body if times.by_threads(op)] if copies else []
+    held = [op for op in products if not op.left_in_flight]
+    chains = [(held, copies)] if held else []
+    for op in products:
+        read = {access.buffer for access in op.reads}
+        mine = [copy for copy in copies if read & {access.buffer for access in copy.writes}]
+        if op.left_in_flight and mine and wait_behind(problem.ops, items, op.id) is not None:
+            chains.append(([op], mine))
+    for multiplied, copied in chains:
+        jobs = [times.step(op, crew).job for op in multiplied]
+        after = sum(times.copied(copy, crew) for copy in copied)
+        account.at_least(
+            f"copies:{role}",
+            sum(job.alone * crew.streams for job in jobs) + after,
+            sum(_in_step(job, crew.streams) for job in jobs) + after,
+        )
+
+
 def _add_contention(
     problem: WarpProblem, placed: Floored, scope: str, crews: Mapping[str, Crew], account: _Account
 ) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -182,19 +228,21 @@ def _add_contention(
     """
     products: list[tuple[OperationCost, int]] = []
     loads: list[OperationCost] = []
+    running: set[str] = set()
     for item in problem.scopes[scope].items:
         for role in placed.placement.get(item, ()) if item in problem.ops else ():
             op = placed.ops[item]
             step = problem.times.step(op, crews[role]) if role in crews else None
             if step is not None and op.gemm is not None:
                 products.append((step.job, crews[role].streams))
+                running |= {role} if problem.times.by_threads(op) else set()
             elif step is not None and op.kind is OpKind.TMA_LOAD:
                 loads.append(step.job)
     if not products or not loads or any(item in problem.scopes for item in problem.scopes[scope].items):
         return (1.0, 1.0), (1.0, 1.0)
     moved = account.apart[f"queue:{LOAD_QUEUE}"]
     apart = _overlapped(products, loads, moved, spare=0.0, in_step=False)
-    stream = account.together.get(f"stream:{CONSUMER}", 0.0)
+    stream = min(account.together.get(f"stream:{role}", 0.0) for role in running or {CONSUMER})
     multiplied = sum(_in_step(job, streams) for job, streams in products)
     together = _overlapped(products, loads, moved, spare=max(0.0, stream - multiplied), in_step=True)
     account.add(CONTENTION, apart, together)

@@ -1,15 +1,17 @@
 """Registers of roles under a structure or a finished schedule: which program meets which budget."""
 
+from collections.abc import Sequence
+
 from warpwright.solver.device.limits import WARPGROUP, WARPGROUP_THREADS
 from warpwright.solver.device.liveness import RegisterPeak
-from warpwright.solver.device.registers import Registers, entry_registers, need
+from warpwright.solver.device.registers import Registers, entry_registers, instruction_floor, need
 from warpwright.solver.domain.kernel import ROOT, Op
 from warpwright.solver.warp.encoding import default_warps
 from warpwright.solver.warp.layout.structure import PlacedKernel, structure_of
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 
-__all__ = ["asked_warps", "entry_of", "least_budgets", "program_of", "role_need", "role_registers"]
+__all__ = ["asked_warps", "entry_of", "least_budgets", "program_of", "role_need", "role_registers", "widest_refusal"]
 
 
 def entry_of(reading: Reading) -> int:
@@ -69,3 +71,25 @@ def least_budgets(problem: WarpProblem) -> tuple[tuple[str, int, int], ...]:
         budget = next((value for value in pinned if value is not None), -(-least // step) * step)
         found.append((role, groups if role == CONSUMER else 1, budget))
     return tuple(found)
+
+
+def widest_refusal(problem: WarpProblem, ops: Sequence[Op], groups: int) -> str:
+    """Why no block has registers for these operations in a role of this many warpgroups; empty if one may have.
+
+    Each operation is judged alone, with nothing else alive, so the answer holds for every order and whatever else the role runs.
+    """
+    device, relaxed = problem.device, {"register_need", "register_pool"} & set(problem.relaxed)
+    products = [op for op in ops if op.gemm is not None]
+    if relaxed or not products:
+        return ""
+    warps, step = WARPGROUP * groups, max(device.setmaxnreg_step, 1)
+    needed = max(need(device, problem.source, [op], warps, frozenset()).registers for op in products)
+    floor = instruction_floor(products, warps)
+    budget = -(-needed // step) * step
+    for total in range(groups, device.block_threads // WARPGROUP_THREADS + 1):
+        entry = device.launch_registers(WARPGROUP_THREADS * total, problem.graph.min_blocks_per_sm)
+        asked = groups * budget + (total - groups) * device.setmaxnreg_minimum
+        moved = device.setmaxnreg and budget <= device.setmaxnreg_maximum and asked <= total * entry
+        if entry >= floor and (needed <= entry or moved):
+            return ""
+    return f"{products[0].id} needs {needed} registers per thread over {warps} warps"

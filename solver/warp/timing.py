@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from warpwright.solver.device.limits import WARP_THREADS
 from warpwright.solver.device.stream_steps import Crew
 from warpwright.solver.domain.kernel import ROOT, ScopeKind
-from warpwright.solver.warp.floors import Floor, crew_in, floor_of
+from warpwright.solver.warp.floors import Floor, closing_roles, crew_in, floor_of
 from warpwright.solver.warp.layout.instruction_order import orderings
-from warpwright.solver.warp.problem import CONSUMER, WarpProblem
+from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import PipelineSpan, Reading, ReadInstruction
 
 __all__ = [
@@ -168,20 +168,25 @@ def longest_path(edges: Iterable[TimingEdge], interval: int, ends: dict[Node, in
 
 def floor_of_reading(reading: Reading, scope: str, crews: Mapping[str, Crew]) -> Floor:
     """The least interval of a schedule's loop by units, queues and streams."""
-    held = [span.pipeline for span in reading.spans(scope, CONSUMER) if not span.producing]
-    releases = max((held.count(name) for name in held), default=0)
-    fences = max((held.count(name) for name in held if _fenced(reading, name)), default=0)
-    return floor_of(reading.problem, reading, scope, crews, releases, fences)
+    closings = {role: _closings(reading, scope, role) for role in closing_roles(reading.problem.times, reading)}
+    return floor_of(reading.problem, reading, scope, crews, closings)
 
 
-def _fenced(reading: Reading, pipeline: str) -> bool:
+def _closings(reading: Reading, scope: str, role: str) -> tuple[int, int]:
+    """Releases and fences of a role in one iteration, of the pipeline that has most of them."""
+    held = [span.pipeline for span in reading.spans(scope, role) if not span.producing]
+    fenced = [name for name in held if _fenced(reading, name, role)]
+    return max((held.count(name) for name in held), default=0), max((held.count(name) for name in fenced), default=0)
+
+
+def _fenced(reading: Reading, pipeline: str, consumer: str) -> bool:
     producers = [
         role
         for role in reading.roles
         for span in reading.spans(reading.scope_of[pipeline], role)
         if span.pipeline == pipeline and span.producing
     ]
-    return any(reading.fences_release(pipeline, producer, CONSUMER) for producer in producers[:1])
+    return any(reading.fences_release(pipeline, producer, consumer) for producer in producers[:1])
 
 
 class _LoopGraph:

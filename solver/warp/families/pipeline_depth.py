@@ -13,7 +13,7 @@ from warpwright.solver.domain.fact import Fact
 from warpwright.solver.domain.kernel import ROOT, Op
 from warpwright.solver.domain.verdict import Violation
 from warpwright.solver.engines.model import Literal, Var
-from warpwright.solver.warp.encoding import WarpEncoding, default_warps, fewest_releases
+from warpwright.solver.warp.encoding import WarpEncoding, default_warps, fewest_closings
 from warpwright.solver.warp.floors import crew_in, floor_of
 from warpwright.solver.warp.layout.buffer_channels import Channel, together
 from warpwright.solver.warp.layout.instruction_order import wait_behind
@@ -52,10 +52,9 @@ def build(enc: WarpEncoding) -> None:
 
 def _build_floor(enc: WarpEncoding, scope: str) -> None:
     """The least interval by units, queues and streams, at every width, and how late settled rings are."""
-    releases = fewest_releases(enc.problem, enc.structure, scope)
-    fences = fewest_releases(enc.problem, enc.structure, scope, fenced=True)
+    closings = fewest_closings(enc.problem, enc.structure, scope)
     for groups, wide in enc.width.items() or {1: None}.items():
-        floor = floor_of(enc.problem, enc.structure, scope, enc.crews(groups), releases, fences)
+        floor = floor_of(enc.problem, enc.structure, scope, enc.crews(groups), closings)
         note = f"{floor.bounds[0].reason} takes {floor.cycles} cycles per iteration"
         enc.model.at_least(enc.interval[scope], floor.cycles, when=[wide] if wide else [], note=note)
         for ring, depths, merged in _rings(enc, scope):
