@@ -14,13 +14,13 @@ from warpwright.service.dashboard.access import FormReader, Reader, Tuner, check
 from warpwright.service.dashboard.drawings import drawing_of, pictures
 from warpwright.service.dashboard.exports import csv_response
 from warpwright.service.dashboard.forms import MAX_FIELDS, FormDep
-from warpwright.service.dashboard.live import overview_stream
+from warpwright.service.dashboard.live import live_stream, watched
 from warpwright.service.dashboard.login_failures import LoginFailures
 from warpwright.service.dashboard.rendering import is_fragment, page
 from warpwright.service.dashboard.routes import PageRoute
 from warpwright.service.dashboard.views import catalogue, model
 from warpwright.service.dashboard.views.compare import candidate_named, compare
-from warpwright.service.dashboard.views.joblist import JobFilter, job_page, profile_choices
+from warpwright.service.dashboard.views.joblist import PAGE, JobFilter, job_page, profile_choices
 from warpwright.service.dashboard.views.jobpage import (
     SHOWN_CANDIDATES,
     candidate_of,
@@ -29,12 +29,15 @@ from warpwright.service.dashboard.views.jobpage import (
     sorted_candidates,
     sources_of,
 )
+from warpwright.service.dashboard.views.livejob import live_job
 from warpwright.service.dashboard.views.overview import overview
 from warpwright.service.dashboard.views.plan import certificate_of
 from warpwright.service.dashboard.why import explain_for_job
 from warpwright.service.db import ReadSession
 from warpwright.service.errors import TooManyRequests, Unauthorized
 from warpwright.service.jobs import service as jobs
+from warpwright.service.jobs.again import submission_again
+from warpwright.service.jobs.submit import submit
 from warpwright.service.results.service import present_columns
 from warpwright.service.tokens.access import COOKIE, caller_with
 from warpwright.service.tokens.schemas import TokenScope
@@ -70,15 +73,22 @@ def overview_page(request: Request, context: ContextDep, caller: Reader) -> HTML
 
 
 @router.get("/live")
-async def live(request: Request, context: ContextDep, caller: Reader) -> StreamingResponse:
-    """A stream of the overview's changes."""
+async def live(
+    request: Request,
+    context: ContextDep,
+    caller: Reader,
+    job: Text = "",
+    row: Annotated[list[Text] | None, Query(max_length=PAGE)] = None,
+) -> StreamingResponse:
+    """A stream of changes: of one job, of rows of the list, or of the overview."""
     count = request.app.state.streams
     if count.open >= context.settings.max_streams:
         raise TooManyRequests("too many event streams are open", code="too-many-streams", headers={"Retry-After": "5"})
+    if job:
+        await run_in_threadpool(_read, context, lambda session: jobs.find(session, job))
     headers = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
-    return StreamingResponse(
-        overview_stream(request, context, count, caller.id), media_type="text/event-stream", headers=headers
-    )
+    stream = live_stream(request, context, count, caller.id, watched(job, row or []))
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
 
 @router.get("/jobs")
@@ -157,7 +167,23 @@ def job_detail_page(
     shown = _read(context, lambda session: job_detail(session, job_id))
     rows = sorted_candidates(shown.candidates, sort, down)[:SHOWN_CANDIDATES]
     sources = sources_of(context.store, shown.artifacts)
-    return page(request, "job.html", shown=shown, rows=rows, sort=sort, down=down, sources=sources)
+    live = _read(context, lambda session: live_job(session, job_id)) if shown.row.active else None
+    return page(request, "job.html", shown=shown, rows=rows, sort=sort, down=down, sources=sources, live=live)
+
+
+@router.post("/jobs/{job_id}/cancel")
+def cancel_form(context: ContextDep, caller: Tuner, form: FormDep, job_id: str) -> Response:
+    """Cancels a job from its page."""
+    jobs.cancel(context, job_id, owner=caller.id, everyone=TokenScope.ADMIN in caller.scopes)
+    return RedirectResponse(f"/jobs/{job_id}", status_code=303)
+
+
+@router.post("/jobs/{job_id}/retune")
+def retune_form(request: Request, context: ContextDep, caller: Tuner, form: FormDep, job_id: str) -> Response:
+    """Submits a job's request again, as a job that takes no cached answer."""
+    submission = submission_again(context, job_id)
+    again = submit(context, submission, owner=caller.id, trace=str(request.scope.get("trace_id") or ""))
+    return RedirectResponse(f"/jobs/{again.job_id}", status_code=303)
 
 
 @router.get("/jobs/{job_id}/drawing")

@@ -33,6 +33,7 @@ def report_text(context: Context, job_id: str) -> str:
         rows=sorted_candidates(shown.candidates, order, descending=False),
         sort=order,
         down=False,
+        live=None,
         sources=sources_of(context.store, shown.artifacts),
         drawing=drawing_of(context, job_id, "") if shown.best else None,
         version=_version(),

@@ -38,6 +38,7 @@
     });
   }
   document.addEventListener("DOMContentLoaded", draw);
+  document.addEventListener("htmx:load", function (event) { if (event.target.querySelector && event.target.querySelector("[data-chart]")) { draw(); } });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   window.addEventListener("resize", function () {
     document.querySelectorAll("[data-chart]").forEach(function (box) { var chart = window.echarts && window.echarts.getInstanceByDom(box); if (chart) { chart.resize(); } });
@@ -82,6 +83,8 @@
     var sorter = event.target.closest("[data-sort]"), copier = event.target.closest("[data-copy]"), table = sorter && sorter.closest("table[data-sortable]");
     if (table) { event.preventDefault(); sortRows(table, sorter.closest("th")); }
     if (copier) { copy(copier); }
+    var ask = event.target.closest("[data-ask]");
+    if (ask && !window.confirm(ask.dataset.ask)) { event.preventDefault(); return; }
     var form = event.target.closest("form[data-choose]"), all = event.target.closest("[data-all]"), sure = event.target.closest("[data-sure]");
     if (!form) { return; }
     var boxes = Array.from(form.querySelectorAll("input[name=job]"));

@@ -12,7 +12,7 @@ from warpwright.service.db.models import Job, Profile
 from warpwright.service.errors import InvalidRequest
 from warpwright.service.jobs.states import JobState
 
-__all__ = ["STATES", "JobFilter", "JobPage", "job_page", "profile_choices"]
+__all__ = ["PAGE", "STATES", "JobFilter", "JobPage", "job_page", "profile_choices"]
 
 PAGE = 50
 PERIODS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}

@@ -45,6 +45,33 @@ def test_the_overview_is_live(shown: Shown, page: Page) -> None:
     expect(page.get_by_role("link", name=name).first).to_be_visible(timeout=20_000)
 
 
+def test_a_job_and_its_row_are_live_until_the_answer_and_can_be_tuned_again(
+    shown: Shown, opened: Callable[..., Page]
+) -> None:
+    page, table = opened(), opened()
+    body = {"ir": new_ir(schedules=3, seconds=0.7), "profile": "h200", "name": "runs", "candidates": 3}
+    job = shown.service.client.post("/v1/jobs", json=body).json()["id"]
+    page.goto(f"{shown.service.url}/jobs/{job}")
+    table.goto(f"{shown.service.url}/jobs")
+    expect(page.locator("ol.events")).to_contain_text("compile of cand_", timeout=20_000)
+    expect(page.locator("dl.facts").first).to_contain_text("by its budget")
+    keep(page, "live")
+    expect(page.locator("#the-answer")).to_contain_text("over the compiler's best", timeout=60_000)
+    expect(page.locator("[data-chart=scatter] svg")).to_be_visible()
+    expect(table.locator(f"#state-{job}")).to_have_text("done", timeout=20_000)
+    expect(table.locator(f"#best-{job}")).to_have_text("80.00")
+    page.get_by_role("button", name="Tune again").click()
+    expect(page.locator("h1")).to_contain_text("runs")
+    assert not page.url.endswith(job)
+    again = shown.service.client.get(f"/v1/jobs/{page.url.rpartition('/')[2]}").json()
+    assert (again["budget"]["candidates"], again["name"]) == (3, "runs")
+    page.on("dialog", lambda dialog: dialog.accept())
+    endless = {**body, "ir": new_ir(schedules=3, seconds=300.0)}
+    page.goto(f"{shown.service.url}/jobs/{shown.service.client.post('/v1/jobs', json=endless).json()['id']}")
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.locator(".state")).to_contain_text("cancelled", timeout=60_000)
+
+
 def test_charts_are_drawn_and_the_job_is_reachable_by_keyboard(shown: Shown, page: Page) -> None:
     page.goto(f"{shown.service.url}/jobs/{shown.measured}")
     expect(page.locator("[data-chart=scatter] svg")).to_be_visible(timeout=20_000)
