@@ -1,6 +1,6 @@
 """What a certificate proves, in one sentence: the only place where a schedule is called optimal."""
 
-from warpwright.solver.domain.proof_scope import Covered, ProofScope, Why
+from warpwright.solver.domain.proof_scope import Choice, Covered, ProofScope, Why
 from warpwright.solver.domain.verdict import Certificate
 
 __all__ = ["proof_sentence"]
@@ -24,8 +24,9 @@ def proof_sentence(certificate: Certificate) -> str:
 
 
 def _among(scope: ProofScope) -> list[str]:
-    narrow = [_value(covered) for covered in scope.choices if not covered.every]
-    return [f"among schedules of {', '.join(narrow)}"] if narrow else []
+    narrow = [covered for covered in scope.choices if not covered.every]
+    joined = "of" if narrow and narrow[0].choice is Choice.WIDTH else "with"
+    return [f"among schedules {joined} {', '.join(map(_value, narrow))}"] if narrow else []
 
 
 def _value(covered: Covered) -> str:

@@ -23,6 +23,7 @@ from warpwright.solver.warp.families import FAMILIES
 from warpwright.solver.warp.problem import WarpProblem, close_problem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.solve import build_rules, solve, starting_point
+from warpwright.solver.warp.timing import loop_times
 
 __all__ = ["explain", "explain_problem"]
 
@@ -92,6 +93,12 @@ def _solve_asked(problem: WarpProblem, question: Question, engine: str, budget: 
             enc.model.at_most(enc.interval[scope], cycles, note=f"interval of {scope} at most {cycles:,} cycles")
     result = engine_named(engine).solve(enc.model, budget, starting_point(enc))
     if result.status is EngineStatus.INFEASIBLE:
+        # The model has one placement; the search tries others where a bound leaves room.
+        best = solve(pinned, engine=engine, budget=budget)
+        if isinstance(best, Feasible | ProvenOptimal):
+            reached = {time.scope: time.interval for time in loop_times(Reading(pinned, _warp(best)))}
+            if all(reached[scope] <= cycles for scope, cycles in question.intervals):
+                return best
         return Infeasible(conflicts(pinned, enc, result.core), engine)
     if result.status is EngineStatus.UNKNOWN:
         return Unknown(result.reason, engine, result.work)

@@ -5,14 +5,17 @@ from dataclasses import dataclass, replace
 from warpwright.solver.device.limits import WARPGROUP_THREADS
 from warpwright.solver.device.shared_memory import block_bytes
 from warpwright.solver.domain.pins import Pins
+from warpwright.solver.domain.proof_scope import Why
 from warpwright.solver.domain.proof_sentence import proof_sentence
 from warpwright.solver.domain.schedule import Sync, WarpSchedule
 from warpwright.solver.domain.verdict import Bound, Certificate
 from warpwright.solver.engines import Budget, EngineResult, EngineStatus
-from warpwright.solver.warp.bounds import unit_bounds
+from warpwright.solver.warp.bounds import lower_bounds
+from warpwright.solver.warp.every_schedule import bound_of_every_schedule
 from warpwright.solver.warp.families import FAMILIES
+from warpwright.solver.warp.placements import as_placed
 from warpwright.solver.warp.problem import WarpProblem
-from warpwright.solver.warp.proof_scope import scope_of
+from warpwright.solver.warp.proof_scope import Reach, scope_of
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.timing import loop_times
 from warpwright.solver.warp.verify import bounds_of
@@ -27,7 +30,9 @@ SHARED = "shared"
 
 @dataclass(frozen=True, slots=True)
 class EngineAccount:
-    """What a search says about itself; ``proven`` that nothing in its reach is shorter than the schedule."""
+    """What a search says about itself; ``proven`` that nothing in its reach is shorter than the schedule, ``undecided`` which
+    placements it did not get to the end of.
+    """
 
     engine: str
     version: str
@@ -35,13 +40,15 @@ class EngineAccount:
     work: int
     work_limit: int
     proven: bool
+    undecided: tuple[str, ...] = ()
 
 
 def certificate_of(
     problem: WarpProblem, schedule: WarpSchedule, result: EngineResult, name: str, version: str, budget: Budget
 ) -> Certificate:
     """The certificate of a schedule that a search found: its numbers, its bound, and what was spent on it."""
-    proven = result.status is EngineStatus.OPTIMAL
+    # The main loop's interval is the first level: a limit that stopped a later one leaves its proof.
+    proven = result.status is EngineStatus.OPTIMAL or result.bounds[:1] == result.objectives[:1] != ()
     account = EngineAccount(name, version, budget.seed, result.work, budget.work_limit, proven)
     return certificate_with(problem, schedule, account)
 
@@ -51,13 +58,15 @@ def certificate_with(problem: WarpProblem, schedule: WarpSchedule, account: Engi
     reading = Reading(problem, schedule)
     times = loop_times(reading)
     interval = times[0].interval if times else None
-    known = bounds_of(problem, schedule) or (Bound(0, "time:no loop"),)
-    lower = known[0]
-    # Under pins a unit may be busy for longer than it has to be: without them the bound is every schedule's.
-    every = replace(problem, pins=Pins())
-    anywhere = max(unit_bounds(every, times[0].scope), key=lambda bound: bound.cycles) if times else None
+    known = reached_bounds(reading) if times else (Bound(0, "time:no loop"),)
+    # Under a pinned width a unit may be busy for longer than it has to be: without pins the bound is every schedule's.
+    every, pinned = bound_of_every_schedule(replace(problem, pins=Pins())), bound_of_every_schedule(problem)
+    lower, reach = known[0], Reach.PLACED
+    for bound, widely in ((pinned, Reach.PINNED_WIDTH), (every, Reach.EVERY)):
+        if bound is not None and bound.cycles >= lower.cycles:
+            lower, reach = bound, widely
     if interval is not None and lower.cycles < interval and account.proven:
-        lower = Bound(interval, searched(account.engine))
+        lower, reach = Bound(interval, searched(account.engine)), Reach.SEARCHED
     entries = [instruction for body in reading.bodies.values() for instruction in body]
     made = Certificate(
         initiation_interval_cycles=interval,
@@ -77,17 +86,25 @@ def certificate_with(problem: WarpProblem, schedule: WarpSchedule, account: Engi
         verified=True,
         binding=binding(reading),
         bounds=known,
-        scope=scope_of(reading, lower, anywhere),
+        scope=scope_of(reading, lower, reach, every, account.undecided),
         pins=problem.pins,
     )
     return replace(made, sentence=proof_sentence(made))
+
+
+def reached_bounds(reading: Reading) -> tuple[Bound, ...]:
+    """Bounds of the main loop's interval for schedules of the same placement and any width that the pins allow."""
+    placed = as_placed(reading)
+    return (Bound(1, "time:one cycle"),) if placed is None else next(iter(lower_bounds(placed).values()))
 
 
 def account_of(certificate: Certificate) -> EngineAccount:
     """What a certificate says that its search did."""
     proven = certificate.lower_bound.reason == searched(certificate.engine)
     version, seed = certificate.engine_version, certificate.seed
-    return EngineAccount(certificate.engine, version, seed, certificate.work, certificate.work_limit, proven)
+    choices = certificate.scope.choices if certificate.scope is not None else ()
+    left = tuple(left.what for covered in choices for left in covered.left_out if left.why is Why.BUDGET)
+    return EngineAccount(certificate.engine, version, seed, certificate.work, certificate.work_limit, proven, left)
 
 
 def searched(engine: str) -> str:

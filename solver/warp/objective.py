@@ -1,5 +1,5 @@
-"""Which schedule is better, level by level: interval, rings that are deep enough, on-chip bytes, length, synchronisations, then
-fixed preferences.
+"""Which schedule is better, level by level: the main loop's interval, the author's own width, the other loops' intervals, rings
+that are deep enough, on-chip bytes, length, synchronisations, then fixed preferences.
 
 The last levels do not judge speed. They make the answer unique and sensible: registers as experts split them (the least that a
 loader may have, the most that helps a consumer), the kernel's own width, source order, earlier buffers deeper.
@@ -18,12 +18,11 @@ SYNCHRONISATIONS_A_PIPELINE = 4
 
 def objectives(enc: WarpEncoding) -> list[Expr]:
     """The levels of one problem, most important first."""
-    levels: list[Expr] = []
+    levels = [linear((1, enc.interval[scope.id])) for scope in enc.loops]
     own = enc.width.get(enc.problem.graph.threads // WARPGROUP_THREADS)
     if own is not None and enc.problem.pins.consumer_warpgroups is None:
-        # The kernel's thread count is its author's choice: it stays if it has a legal schedule.
-        levels.append(linear((-1, own.var), constant=1))
-    levels += [linear((1, enc.interval[scope.id])) for scope in enc.loops]
+        # The kernel's thread count is its author's choice: it stays unless another width makes the main loop shorter.
+        levels.insert(1, linear((-1, own.var), constant=1))
     if enc.late:
         levels.append(linear(*((1, late) for late in enc.late.values())))
     levels.append(on_chip(enc))

@@ -1,8 +1,11 @@
-"""What the proof of a warp schedule covers: the search's reach in each choice, or everything if the bound is a unit's own.
+"""What the proof of a warp schedule covers: everything, or what the bound was computed for in each choice.
 
-A unit's busy cycles (``resource:<unit>``) at the best width bound every schedule; under a pinned width they may be more. Every
-other bound is one of the width, the placement and the order that it was computed for.
+A bound of every legal schedule (:mod:`warpwright.solver.warp.every_schedule`) covers everything. One of a placement holds at
+every width that the pins allow; a floor in it also for every order. A search covers every width of its placement.
 """
+
+from collections.abc import Sequence
+from enum import Enum, auto
 
 from warpwright.solver.device.cycles import LOADS
 from warpwright.solver.device.limits import WARPGROUP
@@ -14,17 +17,34 @@ from warpwright.solver.warp.problem import CONSUMER, LOAD, STORE, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.timing import loops_by_weight
 
-__all__ = ["scope_of"]
+__all__ = ["Reach", "scope_of"]
 
-RESOURCE = "resource:"
+FLOORS = ("resource:", "busy:", "queue:", "stream:", "copies:", "contention:", "phases:")
+"""Reasons of bounds that no order, no depth and no register split can go below (:mod:`warpwright.solver.warp.floors`)."""
 
 
-def scope_of(reading: Reading, lower: Bound, anywhere: Bound | None) -> ProofScope:
-    """What ``lower`` holds for; ``anywhere`` is the bound of every legal schedule, pins or not."""
+class Reach(Enum):
+    """Over which schedules a bound was computed."""
+
+    EVERY = auto()
+    """Every legal schedule."""
+    PINNED_WIDTH = auto()
+    """Every legal schedule of the pinned width."""
+    PLACED = auto()
+    """Every legal schedule with the same placement that keeps the pins."""
+    SEARCHED = auto()
+    """What the search offers: the same placement, every width, orders as far as it changes them."""
+
+
+def scope_of(
+    reading: Reading, lower: Bound, reach: Reach, every: Bound | None, undecided: Sequence[str] = ()
+) -> ProofScope:
+    """What ``lower`` holds for; ``every`` is the bound of every legal schedule, pins or not, and ``undecided`` are the placements
+    that the budget was too small for.
+    """
     problem = reading.problem
     loops = loops_by_weight(problem)
-    reached = anywhere is not None and anywhere.cycles >= lower.cycles
-    free = not loops or (lower.reason.startswith(RESOURCE) and reached)
+    free = not loops or reach is Reach.EVERY
     chosen = {
         Choice.WIDTH: width_words(reading),
         Choice.PLACEMENT: placement_words(reading),
@@ -32,26 +52,30 @@ def scope_of(reading: Reading, lower: Bound, anywhere: Bound | None) -> ProofSco
         Choice.PIPELINES: pipeline_words(reading),
         Choice.REGISTERS: register_words(reading),
     }
-    choices = tuple(
-        Covered(choice, words)
-        if free or not (left := _left_out(problem.pins, choice))
-        else _narrow(choice, words, left)
-        for choice, words in chosen.items()
-    )
-    return ProofScope(loops[0] if loops else "", tile_words(problem), choices, None if free else anywhere)
+    floor = reach is not Reach.SEARCHED and lower.reason.startswith(FLOORS)
+    choices = []
+    for choice, words in chosen.items():
+        left = None if free else _left_out(problem.pins, choice, reach, floor=floor)
+        cut = [LeftOut(what, Why.BUDGET) for what in undecided if choice is Choice.PLACEMENT]
+        choices.append(Covered(choice, words) if left is None else _narrow(choice, words, (*cut, left)))
+    return ProofScope(loops[0] if loops else "", tile_words(problem), tuple(choices), None if free else every)
 
 
-def _narrow(choice: Choice, words: str, left: LeftOut) -> Covered:
-    return Covered(choice, words, every=False, over=(words,), left_out=(left,))
+def _narrow(choice: Choice, words: str, left: tuple[LeftOut, ...]) -> Covered:
+    return Covered(choice, words, every=False, over=(words,), left_out=left)
 
 
-def _left_out(pins: Pins, choice: Choice) -> LeftOut | None:
-    """The values of a choice that the search does not offer, or that the pins exclude; None if there are none."""
+def _left_out(pins: Pins, choice: Choice, reach: Reach, *, floor: bool) -> LeftOut | None:
+    """The values of a choice that the bound does not hold for; None if there are none."""
+    if choice is Choice.WIDTH:
+        return LeftOut("other widths", Why.PINNED) if pins.consumer_warpgroups is not None else None
+    if reach is Reach.PINNED_WIDTH:
+        return None
+    if choice is Choice.PLACEMENT:
+        return LeftOut("other placements", Why.NOT_SEARCHED)
+    if floor:
+        return None
     match choice:
-        case Choice.WIDTH:
-            return LeftOut("other widths", Why.PINNED if pins.consumer_warpgroups is not None else Why.NOT_SEARCHED)
-        case Choice.PLACEMENT:
-            return LeftOut("other placements", Why.NOT_SEARCHED)
         case Choice.ORDER:
             pinned = pins.stages or pins.software_pipelining is not None
             return LeftOut("other orders", Why.PINNED if pinned else Why.NOT_SEARCHED)

@@ -3,7 +3,6 @@
 The model leaves out everything that arithmetic knows about the intervals, so an arithmetic bound is proven again, too.
 """
 
-from warpwright.solver.device.limits import WARPGROUP
 from warpwright.solver.domain.certificate_check import (
     ProofCheck,
     proof_rechecked,
@@ -11,14 +10,15 @@ from warpwright.solver.domain.certificate_check import (
     proof_undecided,
     proof_unusable,
 )
-from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.schedule import WarpSchedule
 from warpwright.solver.engines import Budget, EngineStatus
 from warpwright.solver.engines import engine as engine_named
 from warpwright.solver.warp.certificate_check import AMONG
 from warpwright.solver.warp.decode import decode
+from warpwright.solver.warp.every_schedule import bound_of_every_schedule
 from warpwright.solver.warp.layout.role_placement import leaves_the_store_open
-from warpwright.solver.warp.problem import CONSUMER, WarpProblem
+from warpwright.solver.warp.placements import as_placed, with_store_role
+from warpwright.solver.warp.problem import WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.solve import build_rules
 from warpwright.solver.warp.timing import loop_times, loops_by_weight
@@ -37,18 +37,24 @@ def recheck(problem: WarpProblem, schedule: WarpSchedule, bound: int, *, engine:
         engine: The second engine, another one than the certificate's.
         budget: Budget of each search.
     """
-    for each in problems_of_the_bound(problem, schedule):
+    for each in problems_of_the_bound(problem, schedule, bound):
         found = _below(each, bound, engine, budget)
         if found is not None:
             return found
     return proof_rechecked(engine, "interval", bound, AMONG)
 
 
-def problems_of_the_bound(problem: WarpProblem, schedule: WarpSchedule) -> tuple[WarpProblem, ...]:
-    """The problems whose schedules a bound speaks of, together: the schedule's width, stores in either role if that is open."""
-    widths = [role.warps // WARPGROUP for role in schedule.roles if role.name == CONSUMER]
-    fixed = problem.with_pins(Pins(consumer_warpgroups=widths[0])) if widths else problem
-    return (fixed, fixed.with_pins(Pins(store_role=True))) if leaves_the_store_open(fixed) else (fixed,)
+def problems_of_the_bound(problem: WarpProblem, schedule: WarpSchedule, bound: int) -> tuple[WarpProblem, ...]:
+    """The problems whose schedules a bound speaks of, together: every width of the schedule's placement. If it speaks of every
+    schedule, the rule's placements, too.
+    """
+    placed = as_placed(Reading(problem, schedule))
+    found = [problem if placed is None else placed]
+    every = bound_of_every_schedule(problem)
+    if every is not None and every.cycles >= bound:
+        found.append(problem)
+        found += [with_store_role(problem)] if leaves_the_store_open(problem) else []
+    return tuple({each.digest: each for each in found}.values())
 
 
 def _below(problem: WarpProblem, bound: int, engine: str, budget: Budget) -> ProofCheck | None:

@@ -2,12 +2,13 @@
 
 import logging
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from typing import TypeVar
 
 from warpwright.solver.device.limits import WARP_THREADS
-from warpwright.solver.domain.pins import Pins
 from warpwright.solver.domain.schedule import WarpSchedule
 from warpwright.solver.domain.verdict import (
     Feasible,
@@ -28,6 +29,7 @@ from warpwright.solver.warp.fallback_schedules import baselines
 from warpwright.solver.warp.families import FAMILIES
 from warpwright.solver.warp.layout.role_placement import leaves_the_store_open
 from warpwright.solver.warp.objective import objectives
+from warpwright.solver.warp.placements import moved, with_store_role
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.settled import steps_late_of
@@ -37,6 +39,9 @@ from warpwright.solver.warp.verify import violations
 __all__ = ["build_model", "build_rules", "solve", "starting_point"]
 
 log = logging.getLogger("warpwright.solver.warp.solve")
+
+MOST_MOVED = 8
+"""Placements beside the rule's that a search may try."""
 
 Progress = Callable[[Feasible], None]
 
@@ -71,7 +76,8 @@ def solve(
 ) -> Verdict:
     """The best schedule of a problem under the objective's levels, with its certificate.
 
-    If no pin decides who stores and a loop contains stores, both placements are solved and the better one is the answer.
+    Every width is searched at once. If no pin decides who stores and a loop contains stores, both placements are solved and the
+    better one is the answer. Other placements are tried as long as a lower bound says that they could be shorter.
 
     Args:
         problem: A closed problem.
@@ -80,19 +86,58 @@ def solve(
         progress: Gets better and better verified schedules while the search runs, from a thread of its own and as
             fast as it accepts them, so that a killed solve leaves its best one.
     """
-    first = _solve_placed(problem, engine, budget or Budget(), progress)
-    if not leaves_the_store_open(problem):
-        return first
-    given = problem.with_pins(Pins(store_role=True))
-    worst = _worth(problem, first)
+    limits = budget or Budget()
+    ends_at = time.monotonic() + limits.wall_seconds
+    best = _solve_placed(problem, engine, limits, progress)
+    if leaves_the_store_open(problem):
+        best = _better_of(problem, best, _also(problem, with_store_role(problem), engine, limits, best, progress))
+    return _moved(problem, best, engine, limits, ends_at, progress)
+
+
+def _also(
+    problem: WarpProblem, given: WarpProblem, engine: str, limits: Budget, best: Verdict, progress: Progress | None
+) -> Verdict:
+    """The verdict on a placement of a problem, as one on the problem; only what is better than ``best`` is told."""
+    worst = _worth(problem, best)
 
     def better(found: Feasible) -> None:
         told = _certified_for(problem, found)
         if progress is not None and _worth(problem, told) < worst:
             progress(told)
 
-    second = _certified_for(problem, _solve_placed(given, engine, budget or Budget(), better if progress else None))
-    return _better_of(problem, first, second)
+    return _certified_for(problem, _solve_placed(given, engine, limits, better if progress else None))
+
+
+def _moved(
+    problem: WarpProblem, best: Verdict, engine: str, limits: Budget, ends_at: float, progress: Progress | None
+) -> Verdict:
+    """The best schedule with one operation in another role, if its main loop is shorter.
+
+    Most placements cannot be: their own lower bound is not below the interval, or a bound of every schedule is met already.
+    """
+    scope = best.certificate.scope if isinstance(best, ProvenOptimal | Feasible) else None
+    if scope is None or scope.within_pins:
+        return best
+    spent, undecided = 0, list[str]()
+    for what, other in islice(moved(problem), MOST_MOVED):
+        interval = _interval(best)
+        left = replace(limits, work_limit=limits.work_limit - spent, wall_seconds=ends_at - time.monotonic())
+        bounds = next(iter(lower_bounds(other).values()))
+        if bounds[0].cycles >= interval:
+            continue
+        if left.work_limit <= 0 or left.wall_seconds <= 0:
+            undecided.append(what)
+            continue
+        found = _also(problem, other, engine, left, best, progress)
+        spent += found.certificate.work if isinstance(found, ProvenOptimal | Feasible) else 0
+        undecided += [] if isinstance(found, ProvenOptimal | Infeasible) else [what]
+        best = found if _interval(found) < interval else best
+    return _with_undecided(problem, best, tuple(undecided))
+
+
+def _interval(verdict: Verdict) -> float:
+    found = verdict.certificate.initiation_interval_cycles if isinstance(verdict, ProvenOptimal | Feasible) else None
+    return math.inf if found is None else found
 
 
 Solved = TypeVar("Solved", bound=Verdict)
@@ -108,7 +153,7 @@ def _certified_for(problem: WarpProblem, verdict: Solved) -> Solved:
 
 
 def _worth(problem: WarpProblem, verdict: Verdict) -> tuple[float, ...]:
-    """Sort key of schedules: width kept, intervals, steps late, bytes, lengths, synchronisations; lower is better."""
+    """Sort key of schedules, as the objective's levels; lower is better."""
     if not isinstance(verdict, ProvenOptimal | Feasible) or not isinstance(verdict.schedule, WarpSchedule):
         return (math.inf,)
     schedule = verdict.schedule
@@ -118,20 +163,33 @@ def _worth(problem: WarpProblem, verdict: Verdict) -> tuple[float, ...]:
     kept = float(widths != [problem.graph.threads // WARP_THREADS])
     total = sum(time.length for time in times)
     late = steps_late_of(reading)
-    numbers = (*(time.interval for time in times), late, verdict.certificate.on_chip_bytes, total)
-    return (kept, *numbers, verdict.certificate.synchronisations)
+    numbers = (late, verdict.certificate.on_chip_bytes, total, verdict.certificate.synchronisations)
+    intervals = [float(time.interval) for time in times]
+    return (*intervals[:1], kept, *intervals[1:], *numbers)
 
 
 def _better_of(problem: WarpProblem, first: Verdict, second: Verdict) -> Verdict:
-    """The better schedule of two placements; proven only if both are decided. The first one if they are equal."""
-    best, other = (second, first) if _worth(problem, second) < _worth(problem, first) else (first, second)
-    if isinstance(best, ProvenOptimal) and not isinstance(other, ProvenOptimal | Infeasible):
-        assert isinstance(best.schedule, WarpSchedule)
-        account = replace(account_of(best.certificate), proven=False)
-        return Feasible(best.schedule, certificate_with(problem, best.schedule, account))
-    if isinstance(best, Infeasible) and isinstance(other, Unknown):
-        return other
-    return best
+    """The better schedule of stores in the consumer and of stores in their own role; the first one if they are equal. What was
+    not decided is named.
+    """
+    names = ("stores in the consumer", "stores in their own role")
+    other = second
+    if _worth(problem, second) < _worth(problem, first):
+        first, other, names = second, first, (names[1], names[0])
+    if isinstance(first, ProvenOptimal | Feasible) and not isinstance(other, ProvenOptimal | Infeasible):
+        return _with_undecided(problem, first, names[1:])
+    return other if isinstance(first, Infeasible) and isinstance(other, Unknown) else first
+
+
+def _with_undecided(problem: WarpProblem, verdict: Solved, placements: tuple[str, ...]) -> Solved:
+    """The same verdict, which says that the budget ended before these placements were decided."""
+    if not placements or not isinstance(verdict, ProvenOptimal | Feasible):
+        return verdict
+    assert isinstance(verdict.schedule, WarpSchedule)
+    account = account_of(verdict.certificate)
+    undecided = tuple(dict.fromkeys((*account.undecided, *placements)))
+    told = replace(account, undecided=undecided)
+    return replace(verdict, certificate=certificate_with(problem, verdict.schedule, told))
 
 
 def _solve_placed(problem: WarpProblem, engine: str, limits: Budget, progress: Progress | None) -> Verdict:

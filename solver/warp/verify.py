@@ -12,7 +12,8 @@ from warpwright.solver.domain.schedule import WarpSchedule
 from warpwright.solver.domain.verdict import Bound, Violation
 from warpwright.solver.warp.bounds import lower_bounds
 from warpwright.solver.warp.families import FAMILIES, STRUCTURAL
-from warpwright.solver.warp.problem import CONSUMER, STORE, WarpProblem, close_problem
+from warpwright.solver.warp.placements import as_placed
+from warpwright.solver.warp.problem import CONSUMER, WarpProblem, close_problem
 from warpwright.solver.warp.schedule_reader import Reading
 
 __all__ = ["bounds_of", "verify", "violations"]
@@ -47,9 +48,7 @@ def violations(problem: WarpProblem, schedule: WarpSchedule) -> tuple[Violation,
 
 
 def bounds_of(problem: WarpProblem, schedule: WarpSchedule) -> tuple[Bound, ...]:
-    """Bounds of the main loop's interval for schedules with this width and these roles; none for a kernel without loops."""
+    """Bounds of the main loop's interval for schedules with this width and placement; none for a kernel without loops."""
     widths = [role.warps // WARPGROUP for role in schedule.roles if role.name == CONSUMER]
-    if problem.pins.store_role is None and any(role.name == STORE for role in schedule.roles):
-        problem = problem.with_pins(Pins(store_role=True))
-    by_loop = lower_bounds(problem, widths[0] if widths else None)
-    return next(iter(by_loop.values()), ())
+    placed = as_placed(Reading(problem, schedule))
+    return () if placed is None else next(iter(lower_bounds(placed, widths[0] if widths else None).values()), ())

@@ -7,7 +7,7 @@ from warpwright.solver.domain.verdict import Conflict
 from warpwright.solver.warp.layout.buffer_channels import PRIVATE_MEMORIES
 from warpwright.solver.warp.problem import CONSUMER, LOAD, MMA, ROLES, STORE, WarpProblem
 
-__all__ = ["control_needs", "leaves_the_store_open", "place", "private_needs", "private_results"]
+__all__ = ["control_needs", "leaves_the_store_open", "place", "private_needs", "private_results", "tied_to"]
 
 
 def _rule(problem: WarpProblem, op: Op, staying: Mapping[str, str]) -> str | None:
@@ -105,6 +105,37 @@ def control_needs(problem: WarpProblem, scope: str) -> set[str]:
         }
         names |= {f"${scalar}" for scalar in problem.scopes[around].uses_scalars}
     return names
+
+
+def tied_to(problem: WarpProblem, seeds: Sequence[Op]) -> frozenset[str]:
+    """Operations that every legal schedule runs in the role of ``seeds`` (which are in one role), by id.
+
+    What fills private storage or scalars that a role reads is in that role, at least. An operation on storage of the whole
+    block that something fills cannot run in a second role, so whoever reads its private results is in its role, only.
+    """
+    ops = problem.graph.ops
+    filled = {
+        access.buffer
+        for op in ops
+        for access in op.writes
+        if problem.graph.buffer(access.buffer).memory not in PRIVATE_MEMORIES
+    }
+    alone = {op.id for op in seeds if filled & _touched(op)}
+    there = {op.id for op in seeds}
+    while True:
+        needed = {name for op in ops if op.id in there for name in private_needs(problem, op)}
+        made = {name for op in ops if op.id in alone for name in private_results(problem, op) if name[0] != "$"}
+        more = {op.id for op in ops if private_results(problem, op) & needed}
+        using = {op.id for op in ops if made & {access.buffer for access in op.reads}}
+        found = there | more | using
+        only = alone | using | {op.id for op in ops if op.id in found and filled & _touched(op)}
+        if found == there and only == alone:
+            return frozenset(there)
+        there, alone = found, only
+
+
+def _touched(op: Op) -> set[str]:
+    return {access.buffer for access in (*op.reads, *op.writes)}
 
 
 def _follow(

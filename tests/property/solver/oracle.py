@@ -25,7 +25,7 @@ from warpwright.solver.warp.settled import steps_late_of
 from warpwright.solver.warp.timing import loop_times
 from warpwright.solver.warp.verify import violations
 
-__all__ = ["Choice", "best_by_trying", "choices", "judge", "pins_of", "schedule_of", "small_problems"]
+__all__ = ["WIDTHS", "Choice", "best_by_trying", "choices", "judge", "pins_of", "schedule_of", "small_problems"]
 
 Choice = tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int, tuple[int, int]]
 """Depth of every channel, channels of every pipeline, consumer warpgroups, budgets of helper and consumer."""
@@ -154,12 +154,13 @@ def judge(problem: WarpProblem, schedule: WarpSchedule) -> tuple[int, int, int, 
 
 
 def best_by_trying(problem: WarpProblem, most: int) -> tuple[int, int, int, int, int] | None:
-    """The best judgement of all legal choices, of the kernel's own width where it has any; None when none is legal."""
-    own: list[tuple[int, int, int, int, int]] = []
-    other: list[tuple[int, int, int, int, int]] = []
+    """The best judgement of all legal choices: the shortest interval, and among equal ones the kernel's own width. None when
+    none is legal.
+    """
+    found: list[tuple[tuple[int, bool], tuple[int, int, int, int, int]]] = []
     for choice in choices(problem, most):
         schedule = schedule_of(problem, choice)
         if not violations(problem, schedule):
-            (own if choice[2] == problem.graph.threads // 128 else other).append(judge(problem, schedule))
-    found = own or other
-    return min(found) if found else None
+            judged = judge(problem, schedule)
+            found.append(((judged[0], choice[2] != problem.graph.threads // 128), judged))
+    return min(found)[1] if found else None

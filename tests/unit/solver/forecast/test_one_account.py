@@ -1,14 +1,18 @@
 """One account of time: no forecast is below what is proven, for any schedule that may be a candidate."""
 
+from itertools import islice
+
 import pytest
 
 from tests import kernels
 from tests.unit.solver.forecast.test_in_flight import schedules
-from warpwright.solver.domain import KernelGraph
+from warpwright.solver.domain import KernelGraph, OpKind, Pins, PlacementPin
 from warpwright.solver.domain.profile import HardwareProfile
 from warpwright.solver.forecast import simulate
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.bounds import lower_bounds
+from warpwright.solver.warp.every_schedule import bound_of_every_schedule
+from warpwright.solver.warp.fallback_schedules import baselines
 from warpwright.solver.warp.problem import close_problem
 from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.timing import loop_times
@@ -51,6 +55,35 @@ def test_no_candidate_is_forecast_below_its_bound(
             assert played.block_cycles >= bounds[headline.scope][0].cycles * problem.trips.total(headline.scope), name
             checked += headline.scope in played.settled
     assert checked, "no schedule settles"
+
+
+@pytest.mark.parametrize(
+    ("graph", "profile"),
+    [
+        (kernels.gemm(), B200),
+        (kernels.gemm(128, 128), H200),
+        (kernels.attention(), H200),
+        (kernels.attention(), B200),
+        (kernels.gemm_in_pairs(bk=64), H200),
+        (kernels.filled_twice(), H200),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_no_schedule_with_loads_in_the_consumer_is_forecast_below_its_bound(
+    graph: KernelGraph, profile: HardwareProfile
+) -> None:
+    """What a role copies by its threads, it copies behind its products: warpgroups do not take turns at it."""
+    free = close_problem(graph, profile)
+    every, checked = bound_of_every_schedule(free), 0
+    loads = [op.id for op in graph.ops if op.kind is OpKind.TMA_LOAD and op.scope == "k"]
+    for moved in (loads[:1], loads[1:], loads):
+        problem = free.with_pins(Pins(placements=tuple(PlacementPin(op, "consumer") for op in moved)))
+        for schedule in islice((each for each in baselines(problem) if not violations(free, each)), 2):
+            (time, *_) = loop_times(Reading(free, schedule))
+            assert every is None or time.interval >= every.cycles
+            assert simulate(graph, profile, schedule).settled.get("k", time.interval) >= time.interval - 1e-6
+            checked += 1
+    assert checked
 
 
 def test_the_forecast_of_a_gemm_settles_within_a_tenth_of_what_is_proven() -> None:

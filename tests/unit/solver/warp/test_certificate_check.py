@@ -12,6 +12,7 @@ from warpwright.solver.domain import (
     Feasible,
     KernelGraph,
     Pins,
+    PlacementPin,
     ProvenOptimal,
     RolePin,
     WarpSchedule,
@@ -126,13 +127,15 @@ def test_a_status_needs_its_proof() -> None:
     graph = kernels.gemm(
         256, 128, 128
     )  # two versions of either operand fit, of both they do not: only a search can say so
-    schedule, certificate = solved(graph)
+    schedule, certificate = solved(
+        graph, Pins(placements=(PlacementPin("copy_a", "load"), PlacementPin("copy_b", "load")))
+    )
     proofs = checked(graph, schedule, certificate).proofs
     assert check_status("proven_optimal", proofs).finding is FieldFinding.CONFIRMED
     bound = checked(graph, schedule, certificate).proofs[0]
     assert bound.finding is ProofFinding.CLAIMED
     account = replace(account_of(certificate), proven=False)
-    open_gap = certificate_with(close_problem(graph, H200), schedule, account)
+    open_gap = certificate_with(close_problem(graph, H200, certificate.pins), schedule, account)
     found = checked(graph, schedule, open_gap)
     assert found.refused == ()
     assert check_status("proven_optimal", found.proofs).finding is FieldFinding.REFUSED

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -47,7 +48,7 @@ def _word(item: Instruction) -> str:
     return f"{item.sync.value.split('_')[1]} {item.pipeline}@{item.stage}"
 
 
-SHARED_MEMORY = ("busy:shared", "contention:products and loads")
+SHARED_MEMORY = ("resource:shared", "contention:products and loads")
 """Operands of warpgroup products come out of shared memory for every instruction, which loads fill at the same time."""
 
 
@@ -71,7 +72,7 @@ def test_depths_are_where_the_device_stops_gaining(graph: KernelGraph, depth: in
 
 
 def test_the_registers_are_split_as_experts_split_them() -> None:
-    wide, _ = answer(kernels.gemm(192, 192, threads=384))
+    wide, _ = answer(kernels.gemm(192, 192, threads=384), Pins(consumer_warpgroups=3))
     assert [(r.name, r.registers_per_thread) for r in wide.roles] == [("consumer", 160), ("load", 24)]
     two, _ = answer(kernels.gemm())
     assert [(r.name, r.registers_per_thread) for r in two.roles] == [("consumer", 240), ("load", 24)]
@@ -133,11 +134,24 @@ def test_memory_that_holds_fewer_versions_costs_interval_and_says_so() -> None:
     assert verdict.certificate.initiation_interval_cycles == bound.cycles > roomy.certificate.lower_bound.cycles
 
 
-def test_the_kernels_own_width_is_kept_unless_it_cannot_be() -> None:
-    schedule, _ = answer(kernels.gemm(128, 128, threads=128))
-    assert schedule.role("consumer").warps == 4
-    wider, _ = answer(kernels.gemm(128, 256, threads=128))
-    assert wider.role("consumer").warps == 8
+def test_the_kernels_own_width_is_kept_unless_another_is_shorter() -> None:
+    """With two warpgroups B is read out of shared memory once more. With one the accumulators do not fit at 128 x 256."""
+    for threads in (128, 256):
+        schedule, verdict = answer(kernels.gemm(128, 128, threads=threads))
+        assert schedule.role("consumer").warps == 4
+        assert verdict.certificate.sentence == "proven optimal"
+        wider, _ = answer(kernels.gemm(128, 256, threads=threads))
+        assert wider.role("consumer").warps == 8
+
+
+def test_among_equal_intervals_the_kernels_own_width_is_kept() -> None:
+    for threads in (128, 256):
+        graph = replace(kernels.blackwell_gemm(), threads=threads)
+        verdict = solve(close_problem(graph, load_profile("b200")))
+        assert isinstance(verdict, ProvenOptimal)
+        assert isinstance(verdict.schedule, WarpSchedule)
+        assert verdict.schedule.role("consumer").warps * 32 == threads
+        assert verdict.certificate.initiation_interval_cycles == 512
 
 
 @pytest.mark.parametrize("engine", ["cpsat", "z3"])
@@ -200,7 +214,7 @@ def test_a_bound_of_every_schedule_is_not_one_of_the_pinned_ones() -> None:
     scopes = free.certificate.scope, pinned.certificate.scope
     assert scopes[0] is not None
     assert scopes[1] is not None
-    assert scopes[0].anywhere == scopes[1].anywhere == Bound(640, "resource:shared")
+    assert scopes[0].anywhere == scopes[1].anywhere == Bound(699, "contention:products and loads")
     assert not scopes[1].every
     assert "4 consumer warpgroups (pinned)" in pinned.certificate.sentence
 

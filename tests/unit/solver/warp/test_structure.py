@@ -336,10 +336,16 @@ def test_a_value_that_builds_on_the_one_before_has_one_version(second: dict[str,
     assert reason in found[0]
     single = replace(schedule, pipelines=(replace(schedule.pipelines[0], depth=1),))
     assert "loop-carried" not in {v.rule for v in violations(problem, single)}
-    verdict = solve(problem)
+    loads = Pins(placements=(PlacementPin("copy_first", "load"), PlacementPin("copy_second", "load")))
+    verdict = solve(problem.with_pins(loads))
     assert isinstance(verdict, ProvenOptimal)
     assert isinstance(verdict.schedule, WarpSchedule)
     assert [pipeline.depth for pipeline in verdict.schedule.pipelines] == [1]
+    one_version = verdict.certificate.initiation_interval_cycles
+    free = solve(problem)
+    assert isinstance(free, ProvenOptimal)
+    assert (free.certificate.initiation_interval_cycles or 0) < (one_version or 0), "the search tries other placements"
+    assert "proven optimal among schedules with everything in one role; every" in free.certificate.sentence
 
 
 def test_a_buffer_that_is_filled_once_does_not_share_the_spans_of_one_that_is_filled_twice() -> None:
