@@ -15,14 +15,14 @@ from warpwright.service.db import ReadSession
 from warpwright.service.jobs.waiting import StreamCount
 from warpwright.service.tokens.repository import is_active
 
-__all__ = ["Watched", "live_stream", "watched"]
+__all__ = ["LivePart", "live_stream", "watched"]
 
 KEEPALIVE_SECONDS = 15.0
 LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class LivePart:
     """What a stream is about: the name of its events, a text that changes with the content, and the rendered part."""
 
     event: str
@@ -30,25 +30,25 @@ class Watched:
     part: Callable[[ReadSession], str]
 
 
-def watched(job: str, rows: list[str]) -> Watched:
+def watched(job: str, rows: list[str]) -> LivePart:
     """One job, some jobs of a list, or the overview if nothing is named."""
     if job:
-        return Watched(
+        return LivePart(
             "job",
             lambda session: signature_of(session, job),
             lambda session: render("parts/jobnow.html", live=live_job(session, job)),
         )
     if rows:
-        return Watched(
+        return LivePart(
             "rows",
             lambda session: rows_signature(session, rows),
             lambda session: render("parts/liverows.html", rows=live_rows(session, rows)),
         )
-    return Watched("overview", signature, lambda session: render("parts/overview.html", shown=overview(session)))
+    return LivePart("overview", signature, lambda session: render("parts/overview.html", shown=overview(session)))
 
 
 async def live_stream(
-    request: Request, context: Context, count: StreamCount, caller_id: str, what: Watched
+    request: Request, context: Context, count: StreamCount, caller_id: str, what: LivePart
 ) -> AsyncIterator[str]:
     """Events with the rendered part, whenever its content has changed, while the caller's token is valid."""
     count.open += 1
@@ -59,7 +59,7 @@ async def live_stream(
         count.open -= 1
 
 
-async def _events(request: Request, context: Context, caller_id: str, what: Watched) -> AsyncIterator[str]:
+async def _events(request: Request, context: Context, caller_id: str, what: LivePart) -> AsyncIterator[str]:
     seen, silence = "", 0.0
     while not (context.bulletin.closing or await request.is_disconnected()):
         if not await run_in_threadpool(context.database.read, lambda session: is_active(session, caller_id)):
