@@ -253,9 +253,10 @@ def compare_drawings(request: Request, context: ContextDep, caller: Reader, a: T
 @router.get("/kernels")
 def kernels_page(request: Request, context: ContextDep, caller: Reader, text: Text = "") -> HTMLResponse:
     """Kernels by name."""
-    return page(
-        request, "kernels.html", rows=_read(context, lambda s: catalogue.kernel_list(s, text.strip())), text=text
-    )
+    wanted = text.strip()
+    rows = _read(context, lambda session: catalogue.kernel_list(session, wanted))
+    count = _read(context, lambda session: catalogue.kernel_count(session, wanted))
+    return page(request, "kernels.html", rows=rows, count=count, text=text)
 
 
 @router.get("/kernels/{ir_hash}")

@@ -1,7 +1,7 @@
 """Kernels with their history over toolchains, hardware profiles with the origin of every number, workers, stale results."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import and_, false, func, or_, select
 
@@ -14,6 +14,7 @@ from warpwright.solver.domain import HardwareProfile, load
 __all__ = [
     "KernelPage",
     "ResultRow",
+    "kernel_count",
     "kernel_list",
     "kernel_page",
     "profile_list",
@@ -23,6 +24,8 @@ __all__ = [
 ]
 
 SHOWN = 100
+FAMILY = "family:"
+"""How the identity of a kernel family begins (``results.store.family_hash``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,14 @@ class KernelPage:
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """A stored result with its profile's name; ``stale`` has column, stored value and current value."""
+    """A stored result with its profile's name and its variant's parameters; ``stale`` has column, stored and current value."""
 
     result: StoredResult
     profile: str
     stale: tuple[tuple[str, str, str], ...]
+    params: Mapping[str, object]
+    members: tuple["ResultRow", ...] = ()
+    """Of a kernel family: the answers for its variants."""
 
 
 def kernel_list(session: ReadSession, text: str) -> Sequence[Kernel]:
@@ -51,8 +57,10 @@ def kernel_list(session: ReadSession, text: str) -> Sequence[Kernel]:
 
 
 def kernel_page(session: ReadSession, ir_hash: str) -> KernelPage:
-    """A kernel's page; NotFound ``kernel-unknown``."""
+    """The page of a kernel or of a kernel family; NotFound ``kernel-unknown``."""
     kernel = session.get(Kernel, ir_hash)
+    if kernel is None and ir_hash.startswith(FAMILY):
+        return _family_page(session, ir_hash)
     if kernel is None:
         raise NotFound(f"there is no kernel {ir_hash!r}", code="kernel-unknown")
     jobs = session.scalars(
@@ -67,6 +75,26 @@ def kernel_page(session: ReadSession, ir_hash: str) -> KernelPage:
     digests = {result.profile for result in results}
     names = dict(session.rows(select(Profile.digest, Profile.name).where(Profile.digest.in_(digests))))
     return KernelPage(kernel, job_rows(session, jobs), results, names)
+
+
+def _family_page(session: ReadSession, family: str) -> KernelPage:
+    """A family has no kernel of its own: its results say which jobs are about it."""
+    results = session.scalars(
+        select(StoredResult).where(StoredResult.ir == family).order_by(StoredResult.updated_at.desc()).limit(SHOWN)
+    ).all()
+    if not results:
+        raise NotFound(f"there is no kernel family {family!r}", code="kernel-unknown")
+    jobs = session.scalars(select(Job).where(Job.id.in_({row.job_id for row in results})).order_by(Job.id.desc())).all()
+    names = dict(
+        session.rows(select(Profile.digest, Profile.name).where(Profile.digest.in_({row.profile for row in results})))
+    )
+    return KernelPage(Kernel(ir_hash=family, name=results[0].name), job_rows(session, jobs), results, names)
+
+
+def kernel_count(session: ReadSession, text: str) -> int:
+    """How many kernels there are whose name contains the text."""
+    query = select(func.count()).select_from(Kernel)
+    return int(session.scalar(query.where(Kernel.name.contains(text, autoescape=True)) if text else query) or 0)
 
 
 def profile_list(session: ReadSession) -> Sequence[Profile]:
@@ -111,8 +139,46 @@ def results_of(
         only = or_(false(), *differs)
         query, count = query.where(only), count.where(only)
     found = session.scalars(query).all()
-    rows = [ResultRow(row, names.get(row.profile, ""), _stale(row, today.get(row.profile, {}))) for row in found]
-    return rows, int(session.scalar(count))
+    params = _params(session, found)
+    rows = [
+        ResultRow(
+            row,
+            names.get(row.profile, ""),
+            _stale(row, today.get(row.profile, {})),
+            params.get((row.job_id, row.ir), params.get((row.job_id, ""), {}) if row.ir.startswith(FAMILY) else {}),
+        )
+        for row in found
+    ]
+    return _families(rows), int(session.scalar(count))
+
+
+def _params(session: ReadSession, results: Sequence[StoredResult]) -> dict[tuple[str, str], Mapping[str, object]]:
+    """Parameters by job and kernel; for a job without a kernel, those that all its variants share."""
+    jobs = {row.job_id for row in results}
+    query = select(JobVariant.job_id, JobVariant.ir_hash, JobVariant.params).where(JobVariant.job_id.in_(jobs))
+    found: dict[tuple[str, str], Mapping[str, object]] = {}
+    for job, ir, params in session.rows(query.order_by(JobVariant.number)):
+        found.setdefault((job, ir or ""), params)
+        shared = found.get((job, ""), params)
+        found[job, ""] = {name: value for name, value in shared.items() if name in params and params[name] == value}
+    return found
+
+
+def _families(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """One row a kernel family, with the answers for its variants from the same job inside; others stand for themselves."""
+    families = {(row.result.job_id, row.result.profile) for row in rows if row.result.ir.startswith(FAMILY)}
+    inside: dict[tuple[str, str], list[ResultRow]] = {}
+    for row in rows:
+        key = (row.result.job_id, row.result.profile)
+        if key in families and not row.result.ir.startswith(FAMILY):
+            inside.setdefault(key, []).append(row)
+    return [
+        replace(row, members=tuple(inside.get((row.result.job_id, row.result.profile), ())))
+        if row.result.ir.startswith(FAMILY)
+        else row
+        for row in rows
+        if row.result.ir.startswith(FAMILY) or (row.result.job_id, row.result.profile) not in families
+    ]
 
 
 def _stale(row: StoredResult, today: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:

@@ -4,6 +4,7 @@ import difflib
 from dataclasses import dataclass
 
 from warpwright.service.artifacts.store import ArtifactStore
+from warpwright.service.candidates import repository as candidates
 from warpwright.service.candidates.sentences import registers_of
 from warpwright.service.dashboard.views.jobpage import candidate_of
 from warpwright.service.db import ReadSession
@@ -33,6 +34,8 @@ class CandidateComparison:
     second: CandidateRow
     ratio: float | None
     measured: bool
+    together: bool
+    """Whether both times are of the same interleaved rounds."""
     names: dict[str, str]
     """Kernel names by job."""
     rows: tuple[tuple[str, str, str], ...]
@@ -50,7 +53,12 @@ def compare(session: ReadSession, store: ArtifactStore, a: str, b: str) -> Candi
     )
     measured = bool(first.measured_ns and second.measured_ns)
     times = (first.measured_ns, second.measured_ns) if measured else (first.forecast, second.forecast)
+    params = [candidates.params_of_variants(session, row.job_id).get(row.variant, {}) for row in (first, second)]
     rows = [
+        (name, str(params[0].get(name, "–")), str(params[1].get(name, "–")))
+        for name in dict.fromkeys([*params[0], *params[1]])
+    ]
+    rows += [
         (name, str(first.structure.get(name, "–")), str(second.structure.get(name, "–")))
         for name in dict.fromkeys([*first.structure, *second.structure])
     ]
@@ -75,7 +83,9 @@ def compare(session: ReadSession, store: ArtifactStore, a: str, b: str) -> Candi
     ]
     ratio = times[1] / times[0] if times[0] and times[1] else None
     names = {row.job_id: jobs.find(session, row.job_id).name for row in (first, second)}
-    return CandidateComparison(first, second, ratio, measured, names, tuple(rows), tuple(differences))
+    sessions = [row.measurement.get("session") for row in (first, second)]
+    together = first.job_id == second.job_id and sessions[0] is not None and sessions[0] == sessions[1]
+    return CandidateComparison(first, second, ratio, measured, together, names, tuple(rows), tuple(differences))
 
 
 def candidate_named(session: ReadSession, reference: str) -> tuple[str, str]:

@@ -56,6 +56,16 @@ def test_the_funnel_names_every_loss(shown: Shown) -> None:
     assert "variant 0: store no and 1 more" in impossible
 
 
+def test_a_family_is_one_row_of_the_results_and_every_link_of_it_leads_somewhere(shown: Shown) -> None:
+    client = shown.service.client
+    text = client.get("/results").text
+    assert text.count(">too_large</a>") == 1, "one row for both variants"
+    assert "2 variants" not in text, "only one variant has an answer: the compiler's choice for the other was not tried"
+    links = set(re.findall(r'href="(/(?:kernels|jobs)/[^"]+)"', text))
+    assert any("/kernels/family:" in link for link in links)
+    assert {link: client.get(link).status_code for link in links} == dict.fromkeys(links, 200)
+
+
 def test_a_failed_job_waits_for_no_answer(shown: Shown) -> None:
     page = shown.service.client.get(f"/jobs/{shown.failed}").text
     assert "no answer yet" not in page
@@ -108,7 +118,8 @@ def test_filters_and_sorting(shown: Shown) -> None:
 
 def test_compare_shows_both_and_the_difference_of_their_sources(shown: Shown) -> None:
     text = shown.service.client.get(f"/compare?a={shown.measured}&b={shown.lossy}").text
-    assert "times as long as the second, measured" in text
+    words = " ".join(re.sub("<[^>]*>", "", text).split())
+    assert "1.000×: the first over the second, measured, in different sessions" in words
     assert "tilelang source" in text
 
 
