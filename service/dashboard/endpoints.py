@@ -20,6 +20,7 @@ from warpwright.service.dashboard.rendering import is_fragment, page
 from warpwright.service.dashboard.routes import PageRoute
 from warpwright.service.dashboard.views import catalogue, model
 from warpwright.service.dashboard.views.compare import candidate_named, compare
+from warpwright.service.dashboard.views.history import history_page
 from warpwright.service.dashboard.views.joblist import PAGE, JobFilter, job_page, profile_choices
 from warpwright.service.dashboard.views.jobpage import (
     SHOWN_CANDIDATES,
@@ -274,6 +275,12 @@ def results_page(request: Request, context: ContextDep, caller: Reader, stale: b
 
     rows, count = _read(context, lambda session: catalogue.results_of(session, today, stale))
     return page(request, "results.html", rows=rows, count=count, stale=stale)
+
+
+@router.get("/history")
+def history(request: Request, context: ContextDep, caller: Reader) -> HTMLResponse:
+    """Answers over time with their change points, and regressions."""
+    return page(request, "history.html", shown=_read(context, history_page))
 
 
 @router.get("/profiles")

@@ -22,6 +22,10 @@ from warpwright.solver.domain import (
 __all__ = ["PlanTables", "RoleSteps", "certificate_of", "plan_of"]
 
 
+WARPS_OF_A_GROUP = 4
+REGISTER_STEP = 8
+
+
 @dataclass(frozen=True, slots=True)
 class RoleSteps:
     """The steps of each role in one scope, in emission order."""
@@ -38,6 +42,40 @@ class PlanTables:
     pipelines: Sequence[Pipeline] = ()
     programs: Sequence[RoleSteps] = ()
     buffers: Sequence[BufferVersions] = ()
+
+    @property
+    def choices(self) -> tuple[tuple[str, str], ...]:
+        """Questions that this kernel can be asked: its own pipelines and roles, one step away from the plan, with words."""
+        found = []
+        for pipe in self.pipelines:
+            for depth in (pipe.depth + 1, pipe.depth - 1):
+                if depth > 0:
+                    found.append(
+                        (
+                            f"pipelines.{pipe.name}.depth={depth}",
+                            f"depth {depth} of {pipe.name} instead of {pipe.depth}",
+                        )
+                    )
+        if len(self.pipelines) > 1:
+            found.append(("pipelines.merged=true", "buffers that may share a pipeline do"))
+        consumers = [role for role in self.roles if role.name == "consumer"]
+        for role in consumers:
+            groups = role.warps // WARPS_OF_A_GROUP
+            found += [
+                (f"roles.consumer.warpgroups={count}", f"{count} consumer warpgroups instead of {groups}")
+                for count in (groups + 1, groups - 1)
+                if groups and count > 0
+            ]
+            if role.registers_per_thread:
+                more = role.registers_per_thread + REGISTER_STEP
+                found.append((f"roles.consumer.registers={more}", f"{more} registers for the consumer"))
+        if any(role.name == "store" for role in self.roles):
+            found.append(("store_role=false", "the consumer stores itself"))
+        elif self.roles:
+            found.append(("store_role=true", "a role of its own for stores"))
+        for each in self.buffers:
+            found.append((f"buffers.{each.buffer}.depth={each.versions + 1}", f"one more version of {each.buffer}"))
+        return tuple(found)
 
 
 def plan_of(document: Mapping[str, Any]) -> PlanTables | None:

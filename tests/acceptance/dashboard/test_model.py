@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -142,3 +143,32 @@ def test_a_schedule_and_a_certificate_of_another_version_leave_the_page_readable
     assert page.status_code == 200
     assert "From idea to time" in page.text
     assert running.client.get(f"/jobs/{JOB}/candidates/c1").status_code == 200
+
+
+def test_the_history_names_what_became_slower_and_what_had_changed(model: Show) -> None:
+    running, _ = model({})
+
+    def more(session: WriteSession) -> None:
+        profile = session.rows(Profile.__table__.select().where(Profile.name == "h200"))[0].digest
+        for number, time in enumerate((1e5, 1.01e5, 1.1e5, 1.0e5)):
+            job, at = f"job_{number}", now() + timedelta(minutes=number)
+            session.add(
+                Job(id=job, name="planted", state="done", work_digest=job, profile_digest=profile, request={}, ended_at=at,
+                    ending="tuned", candidate_count=1, best="c", note="measured", done=1, total=1)
+            )  # fmt: skip
+            session.flush()
+            same = dict.fromkeys(("ir_hash", "constraint_set", "protocol", "verification", "pins"), "planted")
+            session.add(
+                CandidateRow(job_id=job, key="c", number=1, attempt=1, variant=0, kind="scheduled", outcome="measured",
+                             measured_ns=time, structure={}, measurement={}, report={"roofline": {"global_bytes": 10**6}},
+                             not_honoured=[], seconds={}, profile=profile, toolchain=f"tilelang {number // 2}", **same)
+            )  # fmt: skip
+
+    running.context.database.write(more)
+    text = running.client.get("/history").text
+    slower = text.split('aria-label="Regressions"')[1].split("</table>")[0]
+    assert re.findall(r'href="/jobs/(\w+)"', slower) == ["job_2"], "one per cent is noise, and faster is no regression"
+    assert "+9.5 %" in slower
+    assert "other toolchain" in slower
+    assert "moves 1.0 MB" in text
+    assert "4 answers" in text, "the planted job of the fixture recorded no work, and is another kernel for all we know"

@@ -123,6 +123,13 @@ def test_compare_shows_both_and_the_difference_of_their_sources(shown: Shown) ->
     assert "tilelang source" in text
 
 
+def test_why_not_offers_choices_of_this_kernel(shown: Shown) -> None:
+    text = shown.service.client.get(f"/jobs/{shown.drawn}").text
+    offered = re.findall(r'<option value="([^"]*=[^"]*)">', text)
+    assert {"pipelines.as_bs.depth=3", "pipelines.as_bs.depth=1", "store_role=true"} <= set(offered)
+    assert "roles.consumer.warpgroups=3" in offered
+
+
 def test_why_not_answers_with_families_and_numbers(shown: Shown) -> None:
     client = shown.service.client
     answer = client.post(f"/jobs/{shown.measured}/why", data={"why": "pipelines.as_bs.depth=9", "variant": "0"})
