@@ -11,7 +11,7 @@ from sqlalchemy import select
 from warpwright.service.db import ReadSession
 from warpwright.service.db.models import CandidateRow, Job, JobVariant, Profile
 
-__all__ = ["Course", "HistoryPage", "Point", "history_page"]
+__all__ = ["Course", "CoursePoint", "HistoryPage", "history_page"]
 
 SHOWN_JOBS = 1000
 SHOWN_COURSES = 100
@@ -22,7 +22,7 @@ BEFORE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CoursePoint:
     """One job's measured answer. ``change`` is its time over the median of those before, less one; None for the first."""
 
     job: str
@@ -52,7 +52,7 @@ class Course:
     name: str
     shape: str
     profile: str
-    points: tuple[Point, ...]
+    points: tuple[CoursePoint, ...]
 
     @property
     def best(self) -> float:
@@ -60,7 +60,7 @@ class Course:
         return min(point.nanoseconds for point in self.points)
 
     @property
-    def now(self) -> Point:
+    def now(self) -> CoursePoint:
         """The newest."""
         return self.points[-1]
 
@@ -70,7 +70,7 @@ class HistoryPage:
     """Courses, the one with the newest answer first, and the regressions among their points, the newest first."""
 
     courses: Sequence[Course]
-    regressions: Sequence[tuple[Course, Point]]
+    regressions: Sequence[tuple[Course, CoursePoint]]
     jobs: int
 
 
@@ -103,15 +103,15 @@ def history_page(session: ReadSession) -> HistoryPage:
     return HistoryPage(courses[:SHOWN_COURSES], slower[:SHOWN_COURSES], len(rows))
 
 
-def _points(rows: Sequence[tuple[Any, ...]]) -> tuple[Point, ...]:
-    points: list[Point] = []
+def _points(rows: Sequence[tuple[Any, ...]]) -> tuple[CoursePoint, ...]:
+    points: list[CoursePoint] = []
     previous: tuple[Any, ...] = ()
     words = ("toolchain", "rules", "protocol", "build options")
     for job, _, _, at, time, *identity, _ in reversed(rows):
         earlier = [point.nanoseconds for point in points[-BEFORE:]]
         reasons = tuple(name for name, old, new in zip(words, previous, identity, strict=False) if old != new)
         change = time / median(earlier) - 1 if earlier else None
-        points.append(Point(job, at, time, identity[0], identity[1], change, reasons))
+        points.append(CoursePoint(job, at, time, identity[0], identity[1], change, reasons))
         previous = tuple(identity)
     return tuple(points)
 

@@ -166,7 +166,7 @@ def test_the_history_names_what_became_slower_and_what_had_changed(model: Show) 
 
     running.context.database.write(more)
     text = running.client.get("/history").text
-    slower = text.split('aria-label="Regressions"')[1].split("</table>")[0]
+    slower = text.split('aria-label="Answers that became slower"')[1].split("</table>")[0]
     assert re.findall(r'href="/jobs/(\w+)"', slower) == ["job_2"], "one per cent is noise, and faster is no regression"
     assert "+9.5 %" in slower
     assert "other toolchain" in slower
