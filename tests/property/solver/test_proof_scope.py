@@ -1,15 +1,23 @@
 """What is proven without a qualifier is proven over every width and every placement: no pin makes the loop shorter."""
 
+from random import Random
+
 import pytest
 
 from tests import kernels
 from warpwright.solver.domain import KernelGraph, Pins, PlacementPin
+from warpwright.solver.domain.schedule import Pipeline
 from warpwright.solver.domain.verdict import Certificate, Feasible, ProvenOptimal
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.bounds import lower_bounds
+from warpwright.solver.warp.every_schedule import bound_of_every_schedule
+from warpwright.solver.warp.fallback_schedules import simple_schedule
 from warpwright.solver.warp.layout.structure import structure_of
 from warpwright.solver.warp.problem import ROLES, WarpProblem, close_problem
+from warpwright.solver.warp.schedule_reader import Reading
 from warpwright.solver.warp.solve import solve
+from warpwright.solver.warp.timing import loop_times
+from warpwright.solver.warp.verify import violations
 
 WIDTHS = range(1, 9)
 SHORT = (
@@ -77,6 +85,44 @@ def test_no_pin_is_shorter_than_what_is_proven(graph: KernelGraph, profile: str)
 @pytest.mark.parametrize(("graph", "profile"), LONG, ids=lambda value: getattr(value, "name", value))
 def test_no_pin_is_shorter_than_what_is_proven_for_larger_kernels(graph: KernelGraph, profile: str) -> None:
     assert_scope_holds(graph, profile)
+
+
+def assert_bound_holds(graph: KernelGraph, profile: str, tries: int) -> int:
+    """Operations in random roles, roles exchanged as a whole or one by one; the number of legal schedules."""
+    random, problem, legal = Random(tries), close_problem(graph, load_profile(profile)), 0
+    every, rule = bound_of_every_schedule(problem), structure_of(problem).placement
+    assert every is not None
+    for _ in range(tries):
+        other = dict(zip(ROLES, random.choices(ROLES, k=len(ROLES)), strict=True))
+        share = random.choice((0.1, 0.3, 1.0))
+        roles = [
+            (op.id, other[rule[op.id][0]]) for op in graph.ops if len(rule[op.id]) == 1 and random.random() < share
+        ]
+        pinned = problem.with_pins(Pins(placements=tuple(PlacementPin(op, role) for op, role in roles)))
+        channels = structure_of(pinned).channels
+        depths = [1 if channel.encloses or channel.carried else random.choice((1, 2, 3)) for channel in channels]
+        pipelines = [
+            (Pipeline(f"{channel.name}_{n}", (channel.buffer,), depth), (n,))
+            for n, (channel, depth) in enumerate(zip(channels, depths, strict=True))
+        ]
+        helper, consumer = random.choice(((24, 240), (24, 160), (0, 0), (56, 224), (168, 168)))
+        for groups in () if structure_of(pinned).conflicts else (1, 2, 3, 4):
+            schedule = simple_schedule(pinned, groups, helper, consumer, pipelines)
+            if not violations(problem, schedule):
+                legal += 1
+                assert loop_times(Reading(problem, schedule))[0].interval >= every.cycles, (roles, groups)
+    return legal
+
+
+@pytest.mark.parametrize(("graph", "profile"), SHORT, ids=lambda value: getattr(value, "name", value))
+def test_no_random_placement_is_below_the_bound_of_every_schedule(graph: KernelGraph, profile: str) -> None:
+    assert assert_bound_holds(graph, profile, 30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("graph", "profile"), LONG, ids=lambda value: getattr(value, "name", value))
+def test_no_random_placement_is_below_the_bound_for_larger_kernels(graph: KernelGraph, profile: str) -> None:
+    assert assert_bound_holds(graph, profile, 400)
 
 
 @pytest.mark.slow
