@@ -99,6 +99,7 @@ def main() -> None:
                 "/kernels",
                 "/results",
                 "/results?stale=true",
+                "/history",
                 "/profiles",
                 "/model",
             ]

@@ -29,11 +29,11 @@ FAMILY_OF_OUTCOME: dict[Outcome, str] = {
     Outcome.OVER_RESOURCE: "shared_memory",
     Outcome.LAUNCH_FAILED: "occupancy",
     Outcome.TIMED_OUT: "deadlock",
-    Outcome.CRASHED: "body_order",
-    Outcome.WRONG_RESULT: "body_order",
     Outcome.NOT_HONOURED: "placement",
 }
 """If there is no specific code: the family whose rule the outcome contradicts first."""
+UNATTRIBUTED = (Outcome.CRASHED, Outcome.WRONG_RESULT, Outcome.COMPILE_FAILED)
+"""A wrong result and a crash do not say which rule was missing; without a code, only what they were is said."""
 SHOWN_CASES = 5
 ROWS = 5000
 
@@ -101,7 +101,7 @@ def false_feasible(session: ReadSession, jobs: Sequence[Job]) -> tuple[Contradic
         .where(
             CandidateRow.job_id.in_(names),
             CandidateRow.kind == CandidateKind.SCHEDULED.value,
-            CandidateRow.outcome.in_([each.value for each in (*FAMILY_OF_OUTCOME, Outcome.COMPILE_FAILED)]),
+            CandidateRow.outcome.in_([each.value for each in (*FAMILY_OF_OUTCOME, *UNATTRIBUTED)]),
         )
         .limit(ROWS)
     )

@@ -21,19 +21,34 @@ __all__ = ["Agreement", "Miss", "ModelPage", "model_page"]
 RECENT_JOBS = 30
 MEASURED_ROWS = 1500
 SHOWN_MISSES = 20
+LEAST = 9
+"""Fewer measured candidates than this have no order that a rank correlation says anything about."""
 MISS = 1.05
 """A forecast that is wrong by at least this factor is a miss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How one job's forecasts agree with its measurements. ``top_fraction``: best of all over best of the first eight."""
+    """How one job's forecasts agree with its measurements. ``top_fraction``: best of all over best of the first eight.
+
+    ``regret`` is how much slower the best forecast was than the best measured. Gains are those of the best over the compiler's
+    best, by forecast and as measured; None without both.
+    """
 
     job: str
     name: str
+    rules: str
     measured: int
     kendall_tau: float | None
     top_fraction: float
+    regret: float
+    forecast_gain: float | None
+    measured_gain: float | None
+
+    @property
+    def meaningful(self) -> bool:
+        """Whether there are enough for an order to say something."""
+        return self.measured >= LEAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +73,7 @@ class _Timed:
     kind: str
     forecast_ns: float
     measured_ns: float
+    rules: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +95,30 @@ class ModelPage:
     @property
     def tau(self) -> float | None:
         """Median of Kendall's tau over the jobs that have one."""
-        known = [each.kendall_tau for each in self.agreements if each.kendall_tau is not None]
+        known = [each.kendall_tau for each in self.agreements if each.kendall_tau is not None and each.meaningful]
         return median(known) if known else None
+
+    @property
+    def regret(self) -> float | None:
+        """Median of the regrets."""
+        return median([each.regret for each in self.agreements]) if self.agreements else None
+
+    @property
+    def least(self) -> int:
+        """Measured candidates from which on tau says something."""
+        return LEAST
+
+    @property
+    def by_rules(self) -> Sequence[tuple[str, int, float | None, float]]:
+        """By constraint set: jobs, median tau and median regret; the newest set first."""
+        found: dict[str, list[Agreement]] = {}
+        for each in self.agreements:
+            found.setdefault(each.rules, []).append(each)
+        rows = []
+        for rules, group in found.items():
+            taus = [each.kendall_tau for each in group if each.kendall_tau is not None and each.meaningful]
+            rows.append((rules, len(group), median(taus) if taus else None, median([each.regret for each in group])))
+        return rows
 
     @property
     def fraction(self) -> float | None:
@@ -105,6 +143,7 @@ def model_page(session: ReadSession) -> ModelPage:
         CandidateRow.kind,
         CandidateRow.forecast_ns,
         CandidateRow.measured_ns,
+        CandidateRow.constraint_set,
     ).where(
         CandidateRow.job_id.in_([job.id for job in jobs]),
         CandidateRow.outcome == Outcome.MEASURED.value,
@@ -112,15 +151,14 @@ def model_page(session: ReadSession) -> ModelPage:
         CandidateRow.forecast_ns.is_not(None),
     )
     for row in session.rows(measured.limit(MEASURED_ROWS)):
-        timed = _Timed(row.key, row.kind, row.forecast_ns or 0.0, row.measured_ns or 0.0)
+        timed = _Timed(row.key, row.kind, row.forecast_ns or 0.0, row.measured_ns or 0.0, row.constraint_set)
         by_job.setdefault(row.job_id, []).append(timed)
     agreements, misses = [], []
     for job in jobs:
         rows = by_job.get(job.id, [])
         if len(rows) < 2:
             continue
-        columns = [timed.forecast_ns for timed in rows], [timed.measured_ns for timed in rows]
-        agreements.append(Agreement(job.id, job.name, len(rows), kendall_tau(*columns), top_fraction(*columns)))
+        agreements.append(_agreement(job, rows))
         misses += _misses(job, rows)
     families = Counter(
         conflict["family"]
@@ -138,6 +176,33 @@ def model_page(session: ReadSession) -> ModelPage:
         suspects=_suspects(jobs, by_job),
         impossible=families.most_common(),
     )
+
+
+def _agreement(job: Job, rows: Sequence[_Timed]) -> Agreement:
+    forecasts, times = [timed.forecast_ns for timed in rows], [timed.measured_ns for timed in rows]
+    first, fastest = min(rows, key=lambda row: row.forecast_ns), min(times)
+    compilers = [row for row in rows if row.kind != CandidateKind.SCHEDULED]
+    ours = [row for row in rows if row.kind == CandidateKind.SCHEDULED]
+    both = bool(compilers and ours)
+    return Agreement(
+        job=job.id,
+        name=job.name,
+        rules=rows[0].rules,
+        measured=len(rows),
+        kendall_tau=kendall_tau(forecasts, times),
+        top_fraction=top_fraction(forecasts, times),
+        regret=first.measured_ns / fastest - 1 if fastest else 0.0,
+        forecast_gain=_over([row.forecast_ns for row in compilers], [row.forecast_ns for row in ours])
+        if both
+        else None,
+        measured_gain=_over([row.measured_ns for row in compilers], [row.measured_ns for row in ours])
+        if both
+        else None,
+    )
+
+
+def _over(theirs: Sequence[float], ours: Sequence[float]) -> float | None:
+    return min(theirs) / min(ours) if min(ours) else None
 
 
 def _suspects(jobs: Sequence[Job], by_job: dict[str, list[_Timed]]) -> list[tuple[str, Sequence[Job]]]:

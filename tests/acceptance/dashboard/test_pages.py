@@ -1,6 +1,7 @@
 """The pages as a browser without scripts gets them."""
 
 import csv
+import html
 import io
 import re
 
@@ -199,6 +200,26 @@ def test_the_share_of_the_peak_is_the_same_in_sentence_roofline_and_table(shown:
         "compiler&#x27;s role based",
     ]
     assert '<td class="n">1,561.8</td><td class="n">157.8 %</td>' in text
+
+
+def test_every_link_leads_somewhere(shown: Shown) -> None:
+    client = shown.service.client
+    seen, left, broken = {"/"}, ["/"], {}
+    while left:
+        path = left.pop()
+        answer = client.get(path, headers={"Accept": "text/html"})
+        if answer.status_code != 200:
+            broken[path] = answer.status_code
+        if not answer.headers["content-type"].startswith("text/html") or "/report" in path:
+            continue
+        for link in map(html.unescape, re.findall(r'(?:href|hx-get)="(/[^"#]*)', answer.text)):
+            # One order of a table and one candidate of a kind are enough.
+            known = re.sub(r"(cand_|sha256[:%]|sort=)[\w:%]+", r"\1", link)
+            if known not in seen:
+                seen.add(known)
+                left.append(link)
+    assert len(seen) > 40
+    assert broken == {}
 
 
 def test_errors_are_pages_with_the_code(shown: Shown) -> None:
