@@ -140,3 +140,15 @@ def test_a_status_needs_its_proof() -> None:
     assert found.refused == ()
     assert check_status("proven_optimal", found.proofs).finding is FieldFinding.REFUSED
     assert check_status("feasible", found.proofs).finding is FieldFinding.UNCHECKED
+
+
+def test_a_placement_that_the_budget_was_too_small_for_is_named_and_an_arithmetic_bound_needs_none() -> None:
+    told, words = ("stores in their own role",), "; not proven for stores in their own role: budget"
+    for graph, said in ((kernels.rewrites_after_use(), words), (kernels.gemm(), "")):
+        schedule, certificate = solved(graph)
+        account = replace(account_of(certificate), undecided=told)
+        cut = certificate_with(close_problem(graph, H200), schedule, account)
+        assert said in cut.sentence
+        assert ("budget" in cut.sentence) is bool(said)
+        assert checked(graph, schedule, cut).refused == ()
+        assert account_of(cut).undecided == (told if said else ())
