@@ -236,11 +236,21 @@ def candidate_page(request: Request, context: ContextDep, caller: Reader, job_id
 
 
 @router.get("/compare")
-def compare_page(request: Request, context: ContextDep, caller: Reader, a: Text = "", b: Text = "") -> HTMLResponse:
-    """Two candidates side by side; ``a`` and ``b`` are ``job/candidate``, or a job for its winner."""
+def compare_page(
+    request: Request,
+    context: ContextDep,
+    caller: Reader,
+    a: Text = "",
+    b: Text = "",
+    c: Annotated[list[Text] | None, Query(max_length=SHOWN_CANDIDATES)] = None,
+) -> HTMLResponse:
+    """Two candidates side by side: ``a`` and ``b`` are ``job/candidate``, or a job for its winner; ``c`` are ticked ones."""
+    ticked = c or []
+    if ticked and len(ticked) <= 2:
+        a, b = ticked[0], ticked[1] if len(ticked) == 2 else ticked[0].partition("/")[0]
     a, b = a.strip(), b.strip()
     shown = _read(context, lambda session: compare(session, context.store, a, b)) if a and b else None
-    return page(request, "compare.html", shown=shown, a=a, b=b)
+    return page(request, "compare.html", shown=shown, a=a, b=b, ticked=len(ticked))
 
 
 @router.get("/compare/drawings")

@@ -86,7 +86,7 @@ def test_charts_are_drawn_and_the_job_is_reachable_by_keyboard(shown: Shown, pag
 
 def test_why_not_answers_in_place(shown: Shown, page: Page) -> None:
     page.goto(f"{shown.service.url}/jobs/{shown.measured}")
-    page.get_by_role("textbox", name="Choice").fill("pipelines.as_bs.depth=9")
+    page.get_by_label("Choice", exact=True).fill("pipelines.as_bs.depth=9")
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("#answer")).to_contain_text("Impossible", timeout=20_000)
 

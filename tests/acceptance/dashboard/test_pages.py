@@ -124,6 +124,16 @@ def test_compare_shows_both_and_the_difference_of_their_sources(shown: Shown) ->
     assert "tilelang source" in text
 
 
+def test_ticked_candidates_are_compared(shown: Shown) -> None:
+    client = shown.service.client
+    offered = re.findall(r'name="c" value="([^"]+)"', client.get(f"/jobs/{shown.measured}").text)
+    assert len(offered) == 9
+    pair = client.get("/compare", params={"c": offered[3:5]}).text
+    assert (f'value="{offered[3]}"' in pair, f'value="{offered[4]}"' in pair) == (True, True)
+    assert f'value="{shown.measured}"' in client.get("/compare", params={"c": offered[:1]}).text, "with the winner"
+    assert "3 candidates are ticked; two can be compared" in client.get("/compare", params={"c": offered[:3]}).text
+
+
 def test_why_not_offers_choices_of_this_kernel(shown: Shown) -> None:
     text = shown.service.client.get(f"/jobs/{shown.drawn}").text
     offered = re.findall(r'<option value="([^"]*=[^"]*)">', text)
