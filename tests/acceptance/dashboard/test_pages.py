@@ -120,7 +120,10 @@ def test_filters_and_sorting(shown: Shown) -> None:
 def test_compare_shows_both_and_the_difference_of_their_sources(shown: Shown) -> None:
     text = shown.service.client.get(f"/compare?a={shown.measured}&b={shown.lossy}").text
     words = " ".join(re.sub("<[^>]*>", "", text).split())
-    assert "1.000×: the first over the second, measured, in different sessions" in words
+    assert (
+        "1.000×: the first over the second, measured, of two kernels with different names, in different sessions"
+        in words
+    )
     assert "tilelang source" in text
 
 
