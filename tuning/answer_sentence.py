@@ -81,7 +81,7 @@ def answer_sentence(answered: Answered) -> AnswerSentence:
     parts += [_gain_part(winner, answered.baseline, gain)]
     if winner.measured_ns is not None:
         parts += [_throughput(winner), _library(winner.measured_ns, answered.libraries or {})]
-    parts += [_ties(answered), _conditions(winner)]
+    parts += [_ties(answered), _conditions(winner), *_settings(winner)]
     if winner.measured_ns is not None:
         parts.append(_sizes(winner))
     return AnswerSentence(tuple(parts), speedup)
@@ -110,6 +110,13 @@ def _gain(winner: Candidate, baseline: Candidate | None) -> float | None:
         return None
     times = [each.measured_ns if winner.measured_ns is not None else each.forecast for each in (baseline, winner)]
     return times[0] / times[1] if times[0] and times[1] else None
+
+
+def _settings(winner: Candidate) -> list[AnswerPart]:
+    """What the winner's build does not follow of what the kernel's author asked of the compiler."""
+    told = winner.report.get("settings_ignored")
+    ignored = [str(name) for name in told] if isinstance(told, list | tuple) else []
+    return [AnswerPart("settings", f"not followed of the author's settings: {', '.join(ignored)}")] if ignored else []
 
 
 def _gain_part(winner: Candidate, baseline: Candidate | None, gain: float | None) -> AnswerPart:

@@ -14,6 +14,7 @@ from warpwright.errors import KernelFileError
 from warpwright.kernel_launches import launches_of
 from warpwright.kernel_module import guarded
 from warpwright.kernel_sizes import bound, has_open
+from warpwright.lowering.frontend.settings_attributes import with_author_settings
 
 __all__ = ["Maker", "is_autotune", "is_jit", "is_prim_func", "made"]
 
@@ -80,15 +81,17 @@ def _joined(*parts: str) -> str:
 def _followed(target: Any, maker: Maker, depth: int) -> dict[str, Any]:
     """The kernels behind a target: functions are called as long as they return functions."""
     if is_prim_func(target):
-        return {"": target}
+        return {"": with_author_settings(target)}
     if is_autotune(target):
         target = target.jit_impl
     if is_jit(target):
-        return {"": _from_jit(target, maker)}
+        function = _from_jit(target, maker)
+        return {"": with_author_settings(function, target.pass_configs, target.compile_flags)}
     if isinstance(target, Mapping | tuple | list) and target:
         return _several(target, maker, depth)
     if is_prim_func(getattr(target, "prim_func", None)):  # a compiled kernel
-        return {"": target.prim_func}
+        configs, flags = (getattr(target, name, None) for name in ("pass_configs", "compile_flags"))
+        return {"": with_author_settings(target.prim_func, configs, flags)}
     if not callable(target) or not depth:
         what = (
             f"gave a {type(target).__name__}, not a @T.prim_func"

@@ -20,13 +20,15 @@ from warpwright.lowering.compile.result import Argument
 from warpwright.lowering.compile.tensor_memory_end import with_tensor_memory_kept
 from warpwright.lowering.compile.unpipelined import unpipelined
 from warpwright.lowering.compile.waiting_products import with_waiting_products
+from warpwright.lowering.frontend.author_settings import AuthorSettings
 from warpwright.lowering.frontend.bulk_alignment import with_aligned_bulk_copies
 from warpwright.lowering.frontend.launch import launch_tensors
 from warpwright.lowering.frontend.placeholders import own_placeholders
+from warpwright.lowering.frontend.settings_attributes import settings_of, with_settings
 from warpwright.solver.domain.candidate import CandidateKind
 from warpwright.solver.domain.errors import DocumentError
 
-__all__ = ["Lowered", "arguments", "lower", "read_ir"]
+__all__ = ["Lowered", "arguments", "lower", "pass_configs_of", "read_ir"]
 
 PASS_CONFIGS: dict[CandidateKind, dict[str, Any]] = {
     CandidateKind.SCHEDULED: {},
@@ -86,6 +88,12 @@ class _Code:
     ends_together: bool
 
 
+def pass_configs_of(function: tirx.PrimFunc, variant: CandidateKind) -> dict[str, Any]:
+    """What TileLang's passes get for a build: the author's settings that it follows, then the variant's own."""
+    followed = settings_of(function).followed(default=variant is CandidateKind.DEFAULT)
+    return {**followed.for_compiler, **PASS_CONFIGS[variant]}
+
+
 def read_ir(text: str) -> tirx.PrimFunc:
     """The function in ``tvm.ir.save_json`` text; DocumentError ``ir-invalid`` for anything else."""
     try:
@@ -105,15 +113,16 @@ def lower(
     *,
     plain_reference: bool = False,
 ) -> Lowered:
-    """Lowers one kernel for one architecture; ``configs`` are pass configurations in place of the variant's own.
+    """Lowers one kernel for one architecture; ``configs`` are pass configurations in place of the variant's own and
+    the author's.
 
     ``plain_reference``: the reference, the unspecialised build, has plain loops: pipelined ones would compute something else.
 
     Any error is a refusal by TileLang: what reading can see, it has refused (:mod:`warpwright.lowering.frontend.launch`).
     """
     target = Target({"kind": "cuda", "arch": arch})
-    config = dict(PASS_CONFIGS[variant] if configs is None else configs)
-    function = guard_empty_loops(function)
+    config = dict(pass_configs_of(function, variant) if configs is None else configs)
+    function = guard_empty_loops(with_settings(function, AuthorSettings()))
     plain = False
     if variant is CandidateKind.UNSPECIALIZED:
         waiting = with_waiting_products(function)

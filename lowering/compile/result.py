@@ -106,6 +106,8 @@ class CompiledKernel:
     reused: bool = False
     options: tuple[str, ...] = ()
     """Names of the build options (``warpwright.lowering.compile.options``); a result with options is another result."""
+    settings_ignored: tuple[str, ...] = ()
+    """The author's settings that this build does not follow (``warpwright.lowering.frontend.author_settings``)."""
     register_cap: int | None = None
     """Registers per thread that the build was limited to, after the assembler could not allocate at the kernel's own limit."""
     first_failure: str = ""

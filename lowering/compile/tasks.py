@@ -9,15 +9,16 @@ from warpwright.lowering.compile import honour, ptxas
 from warpwright.lowering.compile.build import BuildResult, build
 from warpwright.lowering.compile.carried_values import carried_value
 from warpwright.lowering.compile.launchable import over_resource
-from warpwright.lowering.compile.lower import Lowered, arguments, lower, read_ir
+from warpwright.lowering.compile.lower import PASS_CONFIGS, Lowered, arguments, lower, read_ir
 from warpwright.lowering.compile.lowering_error import reason_of
-from warpwright.lowering.compile.options import BuildOption, build_options, compiler_flags
+from warpwright.lowering.compile.options import build_options, compiler_flags
 from warpwright.lowering.compile.readback import ReadBack, read_back
 from warpwright.lowering.compile.register_cap import CAPPED, build_with_retry
 from warpwright.lowering.compile.register_pool import held_registers, over_pool
 from warpwright.lowering.compile.result import CompiledKernel, Launch, NotHonoured, to_document
 from warpwright.lowering.compile.sass import SassReport, disassemble, find_cuobjdump
 from warpwright.lowering.compile.toolchain import CudaToolchain, ToolchainMissing, find_cuda, versions
+from warpwright.lowering.frontend.settings_attributes import settings_of
 from warpwright.lowering.outcome import StepOutcome
 from warpwright.solver.domain import CandidateKind, Outcome
 from warpwright.solver.domain.documents import load
@@ -41,17 +42,25 @@ def compile_cuda(payload: dict[str, Any]) -> dict[str, Any]:
     variant = CandidateKind(payload["variant"])
     arch = str(payload["arch"])
     seconds: dict[str, float] = {}
-    options = build_options(payload.get("options") or (), TargetFamily.CUDA, "/options")
-    toolchain, missing = _toolchain(payload, options)
+    function = read_ir(payload["ir"])
+    author = settings_of(function)
+    asked = (*(payload.get("options") or ()), *author.build_options)
+    options = build_options(asked, TargetFamily.CUDA, "/options")
+    toolchain, missing = _toolchain(payload, (*compiler_flags(options), *author.followed(default=True).compiler_flags))
     names = versions(toolchain.nvcc) if toolchain else {"nvcc": "none"}
 
     def finish(outcome: StepOutcome, **parts: Any) -> dict[str, Any]:
-        return to_document(
-            CompiledKernel(variant, arch, outcome, toolchain=names, seconds=seconds, options=options, **parts)
-        )
+        shared: dict[str, Any] = {
+            "toolchain": names,
+            "seconds": seconds,
+            "options": options,
+            "settings_ignored": ignored,
+        }
+        return to_document(CompiledKernel(variant, arch, outcome, **shared, **parts))
 
+    own = PASS_CONFIGS[variant]
+    ignored = tuple(name for name in author.ignored(default=variant is CandidateKind.DEFAULT) if name not in own)
     begun = time.monotonic()
-    function = read_ir(payload["ir"])
     parameters = arguments(function)
     profile = load(HardwareProfile, payload["profile"]) if payload.get("profile") else None
     seconds["load"] = time.monotonic() - begun
@@ -155,10 +164,10 @@ def _launch(lowered: Lowered, found: ReadBack, static_bytes: int) -> Launch:
     )
 
 
-def _toolchain(payload: dict[str, Any], options: tuple[BuildOption, ...]) -> tuple[CudaToolchain | None, str]:
+def _toolchain(payload: dict[str, Any], flags: tuple[str, ...]) -> tuple[CudaToolchain | None, str]:
     if payload.get("source_only"):
         return None, "source only, as requested"
     try:
-        return replace(find_cuda(payload.get("nvcc")), extra=compiler_flags(options)), ""
+        return replace(find_cuda(payload.get("nvcc")), extra=flags), ""
     except ToolchainMissing as error:
         return None, error.message

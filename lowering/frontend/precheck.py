@@ -10,6 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from warpwright.lowering.frontend.author_settings import (
+    FLAG,
+    FLAGS,
+    PASS_CONFIGS,
+    SETTING_NAME,
+    AuthorSettings,
+    author_settings,
+)
 from warpwright.lowering.frontend.nodes import FIELDS, LEAVES
 from warpwright.lowering.frontend.operators import (
     ANNOTATION_KEYS,
@@ -19,7 +27,7 @@ from warpwright.lowering.frontend.operators import (
     operator_verdict,
 )
 from warpwright.lowering.frontend.slots import wrong_slot
-from warpwright.solver.domain import DocumentError, ForeignCode, NotApplicable
+from warpwright.solver.domain import DocumentError, ForeignCode
 
 __all__ = ["LIMIT_BYTES", "MAX_DEPTH", "MAX_UNFOLDED", "IrDocument", "precheck"]
 
@@ -67,6 +75,21 @@ class IrDocument:
         pairs = self.pairs(self.nodes[attributes]["data"]["__dict__"])
         return next((self.text_of(value) for key, value in pairs if self.text_of(key) == "global_symbol"), "")
 
+    def settings(self) -> AuthorSettings:
+        """The build settings that the kernel brings along."""
+        attributes = self.nodes[self.root]["data"]["attrs"]
+        if self.nodes[attributes]["type"] != "ir.DictAttrs":
+            return AuthorSettings()
+        found = {self.text_of(key): value for key, value in self.pairs(self.nodes[attributes]["data"]["__dict__"])}
+        pairs = self.pairs(found[PASS_CONFIGS]) if PASS_CONFIGS in found else []
+        flags = self.nodes[found[FLAGS]]["data"] if FLAGS in found else []
+        configs = {self.text_of(key): self._value(value) for key, value in pairs}
+        return author_settings(configs, [self.text_of(item) for item in flags])
+
+    def _value(self, index: int) -> Any:
+        data = self.nodes[index]["data"]
+        return data["value"] if isinstance(data, dict) else data
+
     def pairs(self, index: int) -> list[tuple[int, int]]:
         """Key and value indices of an ``ffi.Map`` node."""
         data = self.nodes[index]["data"]
@@ -80,7 +103,6 @@ def precheck(text: str, *, limit_bytes: int = LIMIT_BYTES) -> IrDocument:
         DocumentError: ``ir-too-large``, ``ir-not-json``, ``ir-not-a-graph``, ``ir-unknown-node``, ``ir-bad-field``,
             ``ir-bad-name``, ``ir-cyclic``, ``ir-too-deep``, ``ir-too-unfolded``, ``ir-not-a-primfunc``.
         ForeignCode: ``foreign-call``, ``foreign-source``, ``foreign-annotation``.
-        NotApplicable: ``pass-configuration``.
     """
     if len(text) > limit_bytes or len(text.encode(errors="surrogatepass")) > limit_bytes:
         raise DocumentError(f"the IR is larger than {limit_bytes} bytes", code="ir-too-large", place="/")
@@ -212,7 +234,14 @@ def _topological(nodes: list[dict[str, Any]], root: int) -> tuple[int, ...]:
 def _free_maps(nodes: list[dict[str, Any]], order: tuple[int, ...]) -> frozenset[int]:
     owners = {"ir.DictAttrs": "__dict__", "tl.WSScope": "bodies"}
     owning = (nodes[index] for index in order if nodes[index]["type"] in owners)
-    return frozenset(node["data"][owners[node["type"]]] for node in owning)
+    free = frozenset(node["data"][owners[node["type"]]] for node in owning)
+    return free | frozenset(value for index in free for value in _settings_map(nodes, index))
+
+
+def _settings_map(nodes: list[dict[str, Any]], index: int) -> list[int]:
+    """The map of the author's pass configurations, if this is the map of a function's attributes."""
+    data = nodes[index]["data"] if nodes[index]["type"] == "ffi.Map" else []
+    return [value for key, value in zip(data[::2], data[1::2], strict=True) if nodes[key].get("data") == PASS_CONFIGS]
 
 
 def _check_bounds(document: IrDocument) -> None:
@@ -244,7 +273,7 @@ def _check_meaning(document: IrDocument, index: int) -> None:
         _check_name(document.text_of(data["name"]), place)
     elif name == "tirx.Call" and document.nodes[data["op"]]["type"] != "ir.Op":
         raise ForeignCode("a call of something that is not an operator", code="foreign-call", place=place)
-    elif name == "ffi.String" and not _WORDS.match(str(data)):
+    elif name == "ffi.String" and not (_WORDS.match(str(data)) or FLAG.match(str(data))):
         raise DocumentError("a string with characters that a name cannot have", code="ir-bad-name", place=place)
 
 
@@ -261,11 +290,31 @@ def _check_attributes(document: IrDocument, index: int, place: str) -> None:
         text = document.text_of(key)
         if text == "global_symbol":
             _check_name(document.text_of(value), place)
-        elif text == "tilelang_pass_configs":
-            message = "the kernel brings its own pass configuration; it could switch schedules off or change numbers"
-            raise NotApplicable(message, code="pass-configuration", place=place)
+        elif text == PASS_CONFIGS:
+            _check_settings(document, value, place)
+        elif text == FLAGS:
+            _check_flags(document, value, place)
         else:
             _check_key(text, FUNCTION_ATTRIBUTES, place)
+
+
+def _check_settings(document: IrDocument, index: int, place: str) -> None:
+    """Names of settings and plain values; which builds follow one is decided where they are built."""
+    kinds = ("bool", "int", "ffi.String", "tirx.IntImm", "ir.IntImm")
+    if document.nodes[index]["type"] != "ffi.Map":
+        raise DocumentError(f"{PASS_CONFIGS} is not a map", code="ir-bad-field", place=place)
+    for key, value in document.pairs(index):
+        if not SETTING_NAME.match(document.text_of(key)) or document.nodes[value]["type"] not in kinds:
+            message = f"a pass configuration {document.text_of(key)[:80]!r} that is not a name and a plain value"
+            raise DocumentError(message, code="ir-bad-field", place=place)
+
+
+def _check_flags(document: IrDocument, index: int, place: str) -> None:
+    """Flags as :func:`~warpwright.lowering.frontend.author_settings.author_settings` writes them."""
+    items = document.nodes[index]["data"] if document.nodes[index]["type"] == "ffi.Array" else None
+    texts = [document.text_of(item) for item in items or ()]
+    if items is None or not all(FLAG.match(text) for text in texts):
+        raise ForeignCode(f"{FLAGS} has something that is no flag", code="foreign-source", place=place)
 
 
 def _check_keys(document: IrDocument, index: int, place: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilelang import tvm
 
+from warpwright.lowering.frontend.settings_attributes import settings_of
 from warpwright.lowering.frontend.statements import Guard, Leaf, Loop, Metadata, Node
 from warpwright.lowering.frontend.walk import WalkedKernel, statements_of
 from warpwright.lowering.materialize.block_annotations import annotation_lines
@@ -78,6 +79,11 @@ class _Writer:
         for parameter in function.params:
             self._line(1, f"{self._parameter(parameter)},")
         self._line(0, "):")
+        settings = settings_of(function)
+        if settings.configs:
+            self._line(1, f"T.annotate_pass_configs({dict(settings.configs)!r})")
+        if settings.flags:
+            self._line(1, f"T.annotate_compile_flags({list(settings.flags)!r})")
         self._launch()
         return "\n".join(self._lines) + "\n"
 

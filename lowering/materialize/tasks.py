@@ -9,6 +9,7 @@ from warpwright.lowering.compile.empty_loops import guard_empty_loops
 from warpwright.lowering.compile.lower import PASS_CONFIGS
 from warpwright.lowering.frontend.bulk_alignment import with_aligned_bulk_copies
 from warpwright.lowering.frontend.precheck import LIMIT_BYTES, precheck
+from warpwright.lowering.frontend.settings_attributes import settings_of, with_settings
 from warpwright.lowering.frontend.storage import Storages
 from warpwright.lowering.frontend.tasks import load_function
 from warpwright.lowering.frontend.walk import WalkedKernel, walk_kernel
@@ -40,6 +41,7 @@ def warp(payload: dict[str, Any]) -> dict[str, Any]:
     check_references(kernel, buffers, schedule)
     schedule = with_fence_statements(kernel, buffers, schedule)
     function = with_schedule(kernel, schedule_object(schedule, buffers))
+    kernel.function = with_settings(kernel.function, settings_of(kernel.function).followed(default=False))
     return {"ir": tvm.ir.save_json(function), **_source(kernel, schedule)}
 
 
@@ -58,6 +60,8 @@ def plain(payload: dict[str, Any]) -> dict[str, Any]:
     configs = PASS_CONFIGS[kind]
     told = ["# tilelang.compile(..., pass_configs=PASS_CONFIGS)", f"PASS_CONFIGS = {configs!r}", ""] if configs else []
     kernel, fences = _kernel(payload, fences=True), dict[str, str]()
+    followed = settings_of(kernel.function).followed(default=kind is CandidateKind.DEFAULT)
+    kernel.function = with_settings(kernel.function, followed)
     if payload.get("fenced_for"):
         choice = fenced_choice(kernel, payload["fenced_for"], kind)
         if choice.missing:

@@ -48,7 +48,8 @@ def built_from(ir: str, choice: KnownChoice, profile: HardwareProfile, given: Ma
         made = own_choice(ir, kind, profile, given)
         return made if made.changed else None
     text = _scheduled(ir, choice.schedule, profile)
-    return OwnChoice(guard_empty_loops(own_placeholders(tvm_ir.load_json(text))), PASS_CONFIGS[kind], changed=True)
+    function = guard_empty_loops(own_placeholders(tvm_ir.load_json(text)))
+    return OwnChoice(function, PASS_CONFIGS[kind], changed=True, kind=kind)
 
 
 @dataclass(slots=True)

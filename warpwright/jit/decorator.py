@@ -122,11 +122,11 @@ def tuned(
         else _places(lock, server, token, effort, chosen)
     )
     plain, configs = _jit(function, device, options)
-    if chosen:
-        plain = replace(plain, pass_configs={**(plain.pass_configs or {}), **pass_configs(chosen)})
     from warpwright.jit.kernel import TunedKernel
 
-    return TunedKernel(plain, device, places, tune, (lambda: variants) if variants else configs)
+    return TunedKernel(
+        plain, device, places, tune, (lambda: variants) if variants else configs, options=pass_configs(chosen)
+    )
 
 
 def _places(

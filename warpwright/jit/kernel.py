@@ -17,9 +17,10 @@ from tilelang.utils.device import get_available_cpu_count
 from tvm import ir as tvm_ir
 
 from warpwright.jit.building import built_from
-from warpwright.jit.own_choice import OwnChoice, fallback
+from warpwright.jit.own_choice import OwnChoice, fallback, kept
 from warpwright.jit.places import LookupPlace
 from warpwright.jit.sources import KnownChoice
+from warpwright.lowering.frontend.settings_attributes import settings_of, with_author_settings, with_settings
 from warpwright.solver.domain import HardwareProfile
 
 __all__ = ["TunedKernel", "When"]
@@ -39,8 +40,12 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
         places: Sequence[LookupPlace],
         tune: When,
         variants: Callable[[], Sequence[Mapping[str, Any]]],
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(**{entry.name: getattr(plain, entry.name) for entry in fields(plain)})
+        self._author = plain.pass_configs
+        if options:  # of build options: they belong to the question, not to the kernel
+            self.pass_configs = {**(plain.pass_configs or {}), **options}
         self.profile, self.places, self.tune = profile, tuple(places), tune
         self._variants = variants
         self._chosen: dict[Any, Mapping[str, Any]] = {}
@@ -113,7 +118,7 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
         self.initialize_jit_mode(*arguments, **default)
         key = self.func.parse_args(*arguments, **default)[0]
         if key not in self._chosen:
-            texts = [tvm_ir.save_json(self.get_tir(*arguments, **{**entry, **keywords})) for entry in variants]
+            texts = [self._text(self.get_tir(*arguments, **{**entry, **keywords})) for entry in variants]
             choice = self._decide(texts)
             self._chosen[key] = variants[choice.variant if choice is not None else 0]
         return {**self._chosen[key], **keywords}
@@ -125,20 +130,24 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
         function = self.get_tir(*arguments, **keywords)  # the user's own code: its exceptions go to the user
         given = self.pass_configs or {}
         try:
-            text = tvm_ir.save_json(function)
+            text = self._text(function)
             choice = self._decided[text] if text in self._decided else self._decide([text])
             if choice is not None:
                 log.info("%s: %s from %s", self.name, choice.kind, choice.origin)
                 built = built_from(text, choice, self.profile, given)
-                return _Ready(self, built) if built is not None else None
+                return _Ready(self, built, function) if built is not None else None
         except Exception as error:  # noqa: BLE001 - the promise, as above
             log.warning("%s: %s: %s; the known choice is not used", self.name, type(error).__name__, error)
         try:
-            built = fallback(tvm_ir.save_json(function), self.name, self.profile, given)
+            built = fallback(self._text(function), self.name, self.profile, given)
         except Exception as error:  # noqa: BLE001 - the promise, as above
             self._warn(error)
             return None
-        return _Ready(self, built) if built is not None else None
+        return _Ready(self, built, function) if built is not None else None
+
+    def _text(self, function: Any) -> str:
+        """The kernel as it is asked for: with the settings of its author, as a kernel file is read."""
+        return str(tvm_ir.save_json(with_author_settings(function, self._author, self.compile_flags)))
 
     def _decide(self, variants: Sequence[str]) -> KnownChoice | None:
         """The best choice that any place knows for any of the variants, remembered by IR."""
@@ -177,11 +186,11 @@ class TunedKernel(JITImpl):  # type: ignore[misc]  # TileLang is imported untype
 class _Ready(JITImpl):  # type: ignore[misc]  # as above
     """The same settings, with the function already made."""
 
-    def __init__(self, kernel: TunedKernel, choice: OwnChoice) -> None:
+    def __init__(self, kernel: TunedKernel, choice: OwnChoice, own: Any) -> None:
         super().__init__(**{entry.name: getattr(kernel, entry.name) for entry in fields(kernel)})
-        if choice.configs:
-            self.pass_configs = {**(kernel.pass_configs or {}), **choice.configs}
-        self._function = choice.function
+        self.pass_configs = {**kept(kernel.pass_configs or {}, default=choice.default), **choice.configs} or None
+        # TileLang adds this object's own settings again; the function keeps those of its body.
+        self._function = with_settings(choice.function, settings_of(own).followed(default=choice.default))
 
     def get_tir(self, *arguments: Any, **keywords: Any) -> Any:
         """The function."""

@@ -17,11 +17,12 @@ from warpwright.lowering.compile.lower import PASS_CONFIGS, Lowered, lower, read
 from warpwright.lowering.compile.readback import read_back
 from warpwright.lowering.compile.register_pool import over_pool
 from warpwright.lowering.compile.result import Launch
+from warpwright.lowering.frontend.author_settings import DEFAULT_BUILD
 from warpwright.lowering.frontend.walk import walk_kernel
 from warpwright.lowering.materialize.fenced_choice import FencedChoice, fenced_choice
 from warpwright.solver.domain import BASELINES, CandidateKind, HardwareProfile, NotApplicable, WarpwrightError
 
-__all__ = ["OwnChoice", "fallback", "own_choice"]
+__all__ = ["OwnChoice", "fallback", "kept", "own_choice"]
 
 log = logging.getLogger("warpwright.tuned")
 
@@ -35,6 +36,12 @@ class OwnChoice:
     function: Any
     configs: Configs
     changed: bool
+    kind: CandidateKind
+
+    @property
+    def default(self) -> bool:
+        """Whether it is the author's own build, which follows all settings of its author."""
+        return self.kind is CandidateKind.DEFAULT
 
 
 def own_choice(ir: str, kind: CandidateKind, profile: HardwareProfile, given: Configs) -> OwnChoice:
@@ -44,7 +51,7 @@ def own_choice(ir: str, kind: CandidateKind, profile: HardwareProfile, given: Co
         WarpwrightError: ``choice-refused`` if the device cannot run it, or it would hang; ``choice-unfenced`` if its code lacks
             fences that its text cannot have.
     """
-    configs = {**given, **PASS_CONFIGS[kind]}
+    configs = {**kept(given, default=kind is CandidateKind.DEFAULT), **PASS_CONFIGS[kind]}
     made = _lowered(ir, kind, profile, configs)
     found = read_back(made.lowered.source)
     launch = _launch(made.lowered, found.min_blocks or 0)
@@ -55,7 +62,13 @@ def own_choice(ir: str, kind: CandidateKind, profile: HardwareProfile, given: Co
         message = f"{kind.value}: {made.missing} fences between proxies have no place in the kernel's text"
         raise WarpwrightError(message, code="choice-unfenced")
     changed = kind is not CandidateKind.DEFAULT or not tvm_ir.structural_equal(made.function, tvm_ir.load_json(ir))
-    return OwnChoice(made.function, PASS_CONFIGS[kind], changed)
+    return OwnChoice(made.function, PASS_CONFIGS[kind], changed, kind)
+
+
+def kept(given: Configs, *, default: bool) -> dict[str, Any]:
+    """The user's pass configurations that a choice follows: a schedule decides itself what some of them say."""
+    plain = {str(getattr(key, "value", key)): value for key, value in given.items()}
+    return plain if default else {key: value for key, value in plain.items() if key not in DEFAULT_BUILD}
 
 
 def fallback(ir: str, name: str, profile: HardwareProfile, given: Configs) -> OwnChoice | None:

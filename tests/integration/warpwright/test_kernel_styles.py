@@ -10,8 +10,9 @@ import pytest
 from warpwright.batch import batch_text
 from warpwright.errors import KernelFileError
 from warpwright.kernel_file import KernelFile, read_kernel_file, read_kernels
+from warpwright.lowering.frontend.irhash import ir_hash
 from warpwright.solver.profiles import load_profile
-from warpwright.tuning.children import ChildPool
+from warpwright.tuning.children import ChildPool, Limits, Returned
 
 TEXT = """
 import argparse
@@ -57,6 +58,10 @@ def two(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
     with T.Kernel(2, threads=64) as b:
         for i in T.Parallel(64):
             A[b * 64 + i] = B[b * 64 + i] + 1.0
+
+@tilelang.jit(pass_configs={"tl.enable_fast_math": True, "tl.disable_warp_specialized": True}, compile_flags="-fmad=false")
+def configured():
+    return add(128, 3.0)
 
 class Op:
     def __init__(self, size):
@@ -137,7 +142,7 @@ def test_a_python_file_is_a_batch_of_its_kernels(pool: ChildPool, path: Path) ->
     told: list[str] = []
     body = batch_text(path, load_profile("h200"), settings={"M": 96}, tell=told.append, pool=pool)
     lines = [json.loads(line) for line in body.splitlines()]
-    assert [line["label"] for line in lines] == ["ops.py:two.1", "ops.py:two.2"]
+    assert [line["label"] for line in lines] == ["ops.py:two.1", "ops.py:two.2", "ops.py:configured"]
     assert all(line["profile"]["name"] == "h200" and len(line["variants"]) == 1 for line in lines)
     assert len(told) == 1
     assert told[0].startswith("scale:")
@@ -146,3 +151,21 @@ def test_a_python_file_is_a_batch_of_its_kernels(pool: ChildPool, path: Path) ->
 def test_one_function_gives_all_its_kernels(pool: ChildPool, path: Path) -> None:
     kernels, unread = read_kernels(path, function="pair", settings={"size": 640}, pool=pool)
     assert ([kernel.function for kernel in kernels], unread) == (["pair.split", "pair.combine"], ())
+
+
+def test_the_authors_build_settings_are_part_of_the_kernel_and_its_source(pool: ChildPool, path: Path) -> None:
+    ir = read_kernel_file(path, function="configured", pool=pool).variants[0].ir
+    plain = read_kernel_file(path, function="add", settings={"size": 128, "offset": 3.0}, pool=pool).variants[0].ir
+    assert ir_hash(ir) != ir_hash(plain)
+    payload = {"ir": ir, "arch": "sm_90a", "schedule": None, "source_only": True, "output": str(path.parent)}
+    for kind, ignored in (("default", []), ("role_based", ["tl.disable_warp_specialized"]), ("unspecialized", [])):
+        built = pool.run("compile.cuda", {**payload, "variant": kind}, Limits(wall_seconds=60.0))
+        assert isinstance(built, Returned), built
+        assert (built.value["options"], built.value["settings_ignored"]) == (["fast_math"], ignored)
+        text = pool.run("materialize.plain", {"ir": ir, "variant": kind}, Limits(wall_seconds=60.0))
+        assert isinstance(text, Returned), text
+        assert ("disable_warp_specialized': True, 'tl.enable_fast" in text.value["source"]) == (kind == "default")
+        again = path.parent / f"{kind}.py"
+        again.write_text(text.value["source"])
+        if kind == "default":
+            assert ir_hash(read_kernel_file(again, pool=pool).variants[0].ir) == ir_hash(ir)

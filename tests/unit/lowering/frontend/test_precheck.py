@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from warpwright.lowering.frontend.precheck import MAX_DEPTH, precheck
-from warpwright.solver.domain import DocumentError, ForeignCode, NotApplicable, WarpwrightError
+from warpwright.solver.domain import DocumentError, ForeignCode, WarpwrightError
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "ir" / "one_trip.json"
 Graph = dict[str, Any]
@@ -157,13 +157,20 @@ def test_annotations_that_bring_source_or_are_unknown_are_foreign_code(graph: Gr
     assert code_of(graph, ForeignCode) == code
 
 
-def test_compiler_flags_of_the_function_are_foreign_and_pass_configuration_is_not_applicable(graph: Graph) -> None:
+def test_build_settings_of_the_function_are_names_and_plain_values(graph: Graph) -> None:
     attributes = graph["nodes"][graph["nodes"][find(graph, "ir.DictAttrs")]["data"]["__dict__"]]["data"]
-    value = add(graph, "ffi.String", "x")
-    attributes.extend([add(graph, "ffi.String", "tilelang_compile_flags"), value])
+    attributes.extend([add(graph, "ffi.String", "tilelang_compile_flags"), add(graph, "ffi.String", "x")])
     assert code_of(graph, ForeignCode) == "foreign-source"
-    attributes[-2:] = [add(graph, "ffi.String", "tilelang_pass_configs"), value]
-    assert code_of(graph, NotApplicable) == "pass-configuration"
+    attributes[-1] = add(graph, "ffi.Array", [add(graph, "ffi.String", "include this")])
+    assert code_of(graph, ForeignCode) == "foreign-source"
+    attributes[-1] = add(graph, "ffi.Array", [add(graph, "ffi.String", "-fmad=false")])
+    pair = [add(graph, "ffi.String", "tl.enable_fast_math"), add(graph, "ffi.Array", [])]
+    attributes.extend([add(graph, "ffi.String", "tilelang_pass_configs"), add(graph, "ffi.Map", pair)])
+    assert code_of(graph, DocumentError) == "ir-bad-field"
+    pair[1] = add(graph, "bool", True)
+    attributes[-1] = add(graph, "ffi.Map", pair)
+    settings = precheck(json.dumps(graph)).settings()
+    assert (settings.build_options, settings.compiler_flags) == (("fast_math",), ("-fmad=false",))
 
 
 @pytest.mark.parametrize("break_it", [lambda n: n.update(type="tirx.Nothing"), lambda n: n.pop("data")])
