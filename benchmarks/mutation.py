@@ -1,10 +1,11 @@
 """``python -m benchmarks.mutation``: each family's ``check``, then each ``build``, emptied against the unit tests.
 
-A rule whose check can be emptied while all tests pass could disappear without anybody noticing. One run of the tests per
-mutation, in a process of its own: ``pytest -p benchmarks.mutation`` reads the mutation from the environment and empties one
-function of one family. Prints one JSON object; ``--table`` prints family by face how many tests fail and which module has most
-of them. The exit code is 1 when a mutation survives. The short form is part of the normal run: each family against its own
-boundaries (``tests/unit/solver/test_mutations.py``).
+A rule whose check can be emptied while all tests pass could disappear without anybody noticing. Each mutation has a process
+of its own: ``pytest -p benchmarks.mutation`` reads the mutation from the environment and empties one function of one family.
+The family's own test file comes first; only if all of it passes, the other unit tests of its kind are asked (``--whole``: all
+of them always, which takes hours on two cores). Prints one JSON object; ``--table`` prints family by face how many tests fail
+and which module has most of them. The exit code is 1 when a mutation survives. The short form is part of the normal run: each
+family against its own boundaries (``tests/unit/solver/test_mutations.py``).
 """
 
 import argparse
@@ -150,6 +151,18 @@ class Outcome:
         return not self.failed
 
 
+def own_tests(mutation: Mutation) -> str:
+    """The test file of the mutation's family."""
+    room = {"warp": "families", "ascend": "ascend/families", "modulo": "modulo/families"}[mutation.kind]
+    return f"tests/unit/solver/{room}/test_{module_of(mutation)}.py"
+
+
+def run_own_first(mutation: Mutation) -> Outcome:
+    """The family's own tests; all unit tests of its kind if those notice nothing."""
+    own = run(mutation, [own_tests(mutation)])
+    return run(mutation, TESTS[mutation.kind]) if own.survived else own
+
+
 def run(mutation: Mutation, paths: Sequence[str]) -> Outcome:
     """The tests under one mutation, in a process of their own.
 
@@ -214,6 +227,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--family", action="append")
     parser.add_argument("--face", choices=FACES, action="append")
     parser.add_argument("--tests", action="append", help="run these instead of the unit tests of the kind")
+    parser.add_argument(
+        "--whole", action="store_true", help="run all unit tests of the kind, not the family's own first"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="also write the JSON here, after every mutation")
     parser.add_argument("--table", action="store_true", help="a Markdown table instead of JSON")
@@ -227,7 +243,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     outcomes: list[Outcome] = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        running = [pool.submit(run, each, options.tests or TESTS[each.kind]) for each in chosen]
+        whole = options.whole or options.tests
+        running = [
+            pool.submit(run, each, options.tests or TESTS[each.kind]) if whole else pool.submit(run_own_first, each)
+            for each in chosen
+        ]
         for each, future in zip(chosen, running, strict=True):
             outcomes.append(future.result())
             print(

@@ -1,6 +1,6 @@
 """No rule can vanish unseen: each family's check, then its build, is emptied, and the family's own boundaries fail.
 
-The long form runs all unit tests against every mutation: ``make mutation``.
+The long form runs whole test files against every mutation: ``make mutation``.
 """
 
 from collections.abc import Callable
