@@ -120,8 +120,8 @@ def _choose(module: Mapping[str, Any], path: Path, function: str | None) -> tupl
         there = f"; its functions and classes are {_listed(own)}" if (own := _functions(module)) else ""
         raise KernelFileError(
             f"{path.name} defines no kernel: no @T.prim_func or @tilelang.jit at its top level, and no function "
-            f"{FACTORY}(...) that returns one; name one with --function{there}; a program that makes its kernels when it runs is "
-            f"read by 'warpwright capture -- python {path.name}'",
+            f"{FACTORY}(...) that returns one; name one with --function{there}; a program that makes its kernels when it runs "
+            "cannot be read yet: move what makes them into a function of their sizes",
             code="kernel-file-no-kernel",
             place=str(path),
         )

