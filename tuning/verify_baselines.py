@@ -8,7 +8,22 @@ from warpwright.solver.forecast import chosen_schedule
 from warpwright.tuning.toolchain import KernelRead, Toolchain
 from warpwright.tuning.verdicts import VERDICT
 
-__all__ = ["judged"]
+__all__ = ["judged", "refusal_of_choice"]
+
+
+def refusal_of_choice(kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile, toolchain: Toolchain) -> str:
+    """The first rule that refuses one of the compiler's own choices before it is built, in words; empty if none is known to.
+
+    A build may still be refused by what its code asks for.
+    """
+    if profile.family is not TargetFamily.CUDA or kind is CandidateKind.SCHEDULED:
+        return ""
+    try:
+        chosen = chosen_schedule(kernel.graph, profile, kind)
+        violations = toolchain.verify(kernel, profile, chosen[0]) if chosen is not None else ()
+    except WarpwrightError:
+        return ""
+    return f"{violations[0].family}/{violations[0].rule}: {violations[0].message}" if violations else ""
 
 
 def judged(record: Candidate, kernel: KernelRead | None, profile: HardwareProfile, toolchain: Toolchain) -> Candidate:

@@ -145,6 +145,11 @@ class AnswerNow(BaseModel):
     conflicts: tuple[Conflict, ...] = Field(default=(), description="Only for `default`: no schedule exists.")
     reason: Failure | None = Field(default=None, description="Only for `default`: the solver was not asked or failed.")
     transient: bool | None = Field(default=None, description="The same request may succeed later.")
+    refused: str = Field(
+        default="",
+        description="Only for `default`: the rule that refuses the compiler's own choice, which may hang the device or compute "
+        "wrong results; then nothing is known that a build can use.",
+    )
 
 
 class AnswerPartView(BaseModel):

@@ -13,6 +13,7 @@ from warpwright.service.profiles import service as profiles
 from warpwright.service.results import repository
 from warpwright.service.results.schemas import LookupAnswer, LookupRequest, NearEntry, ResultView
 from warpwright.service.results.store import family_hash
+from warpwright.service.results.todays_rules import refusal_of_stored
 from warpwright.solver.domain import Fingerprint, HardwareProfile, Pins, digest_text, dumps
 from warpwright.solver.profiles.pin_domains import load_pins
 
@@ -50,7 +51,14 @@ def wanted(context: Context, request: LookupRequest) -> Fingerprint:
 def lookup(context: Context, request: LookupRequest) -> tuple[LookupAnswer, StoredResult | None]:
     """The answer without its result, and the row that holds the result."""
     fingerprint = wanted(context, request)
-    return context.database.read(lambda session: find(session, fingerprint, request))
+    answer, row = context.database.read(lambda session: find(session, fingerprint, request))
+    if row is None or "constraint_set" not in answer.relaxed:
+        return answer, row
+    refusal = refusal_of_stored(context, request, row)
+    if not refusal:
+        return answer, row
+    reason = f"a result under {row.constraint_set} is held back: {refusal}"
+    return LookupAnswer(found=False, relaxed=[], reason=reason, fingerprint=answer.fingerprint), None
 
 
 def find(
