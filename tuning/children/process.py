@@ -4,11 +4,9 @@ import contextlib
 import logging
 import os
 import selectors
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import uuid
@@ -31,6 +29,7 @@ from warpwright.tuning.children.reply import (
     Returned,
     TimedOut,
 )
+from warpwright.tuning.children.scratch import Scratch
 from warpwright.tuning.children.trace import trace_id_of
 
 __all__ = ["Child", "ChildGone"]
@@ -59,7 +58,8 @@ class Child:
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self.marker = uuid.uuid4().hex
-        self.scratch = tempfile.mkdtemp(prefix="warpwright-child-")
+        self._scratch = Scratch()
+        self.scratch = self._scratch.path
         self.tasks_done = 0
         opened: list[int] = []
         try:
@@ -79,7 +79,7 @@ class Child:
         except BaseException:
             for fd in opened:
                 os.close(fd)
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            self._scratch.remove()
             raise
         for fd in handed_over:
             os.close(fd)
@@ -153,7 +153,7 @@ class Child:
             self._process.stdout.close()
         for fd in (self._request, self._reply, self._lifeline):
             os.close(fd)
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        self._scratch.remove()
 
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
         paths = [path for path in sys.path if path]

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ from warpwright.tuning.children import (
     run_task,
     users_environment,
 )
+from warpwright.tuning.children.scratch import Scratch, sweep
 
 LIMITS = Limits(wall_seconds=120.0, cpu_seconds=60, memory_bytes=300 << 20, output_bytes=4 << 20)
 """Room for a busy machine: nothing that behaves comes near them."""
@@ -266,6 +268,22 @@ def test_a_child_killed_at_work_is_reported_not_awaited(pool: ChildPool) -> None
     reply = pool.run("testing.hang", {}, Limits(wall_seconds=3600), on_event=kill)
     assert isinstance(reply, Crashed)
     assert reply.signal == signal.SIGKILL
+
+
+def test_folders_of_dead_parents_are_removed_and_those_in_use_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process group that is killed whole leaves its folders: 36 lay about after one afternoon."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, other = tmp_path / "warpwright-child-of-the-dead", tmp_path / "somebody-elses"
+    used = Scratch()
+    (left / "tilelang").mkdir(parents=True)
+    other.mkdir()
+    assert sweep() == 1
+    assert {path.name for path in tmp_path.iterdir()} == {Path(used.path).name, other.name}
+    used.remove()
+    used.remove()
+    assert list(tmp_path.iterdir()) == [other]
 
 
 def test_children_are_retired_after_their_share_of_tasks() -> None:
