@@ -13,7 +13,8 @@ from pathlib import Path
 
 __all__ = ["Scratch", "sweep"]
 
-PREFIX = "warpwright-child-"
+PREFIX = "warpwright-scratch-"
+"""Not the name that versions before used: they lock nothing, and may still run beside this one."""
 
 
 class Scratch:

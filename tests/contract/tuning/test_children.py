@@ -275,7 +275,7 @@ def test_folders_of_dead_parents_are_removed_and_those_in_use_stay(
 ) -> None:
     """A process group that is killed whole leaves its folders: 36 lay about after one afternoon."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left, other = tmp_path / "warpwright-child-of-the-dead", tmp_path / "somebody-elses"
+    left, other = tmp_path / "warpwright-scratch-of-the-dead", tmp_path / "somebody-elses"
     used = Scratch()
     (left / "tilelang").mkdir(parents=True)
     other.mkdir()
