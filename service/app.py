@@ -41,6 +41,7 @@ from warpwright.service.tokens import repository as token_rows
 from warpwright.service.tokens.endpoints import router as tokens
 from warpwright.service.tokens.service import TokenCheck
 from warpwright.service.version import API_VERSION
+from warpwright.service.work_pools import WorkPools
 from warpwright.service.workers.endpoints import router as workers
 from warpwright.tuning import telemetry
 from warpwright.tuning.toolchain import Toolchain
@@ -101,6 +102,7 @@ def create_app(
         app.state.context = context
         app.state.token_check = TokenCheck(context.database)
         app.state.hot_lookup = HotLookup(context)
+        app.state.work_pools = WorkPools(settings)
         app.state.login_failures = LoginFailures(settings.max_login_failures)
         retention = Retention(context.database, context.store, settings)
         retention.start()

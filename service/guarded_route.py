@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from warpwright.service.before_body import BeforeBody
 from warpwright.service.tokens.access import HeaderCheck, Needs
 from warpwright.service.tokens.schemas import TokenScope
 
@@ -19,11 +20,12 @@ class GuardedRoute(APIRoute):
     """
 
     @property
-    def header_checks(self) -> tuple[HeaderCheck, ...]:
-        """The checks among the route's dependencies; a route that declares ``x-scope`` has no dependency, for speed."""
-        found = [need.call for need in self.dependant.dependencies if isinstance(need.call, HeaderCheck)]
+    def header_checks(self) -> tuple[BeforeBody, ...]:
+        """The checks among the route's dependencies, callers first; a route that declares ``x-scope`` has none, for speed."""
+        found = [need.call for need in self.dependant.dependencies if isinstance(need.call, BeforeBody)]
+        found.sort(key=lambda check: not isinstance(check, HeaderCheck))
         scope = (self.openapi_extra or {}).get("x-scope")
-        return (*found, *([Needs(TokenScope(scope))] if scope else []))
+        return (*([Needs(TokenScope(scope))] if scope else []), *found)
 
     async def read_body(self, request: Request) -> None:
         """Reads what the framework must not read itself."""

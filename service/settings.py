@@ -97,6 +97,12 @@ class Settings:
     """Jobs that run at the same time in this process; 0 serves HTTP only."""
     build_slots: int = 0
     """Candidates of one job that are built at the same time; 0: as many as cores and memory allow."""
+    solve_slots: int = 4
+    """Requests of ``/v1/solve`` and ``mode=now`` that run at the same time; others wait for their turn."""
+    submit_slots: int = 8
+    """Submissions that run at the same time, and as many lookups that have to read IR first."""
+    max_waiting_requests: int = 32
+    """Requests that wait for their turn in each of these; further ones are refused with 429 before their body is read."""
     lease_seconds: float = 30.0
     """A job whose runner sent no heartbeat for this long is taken over by another runner."""
     heartbeat_seconds: float = 5.0
@@ -122,7 +128,7 @@ class Settings:
     max_batch_bytes: int = 256 << 20
     """Size limit of a batch after decompression."""
     max_wait_seconds: float = 60.0
-    """How long a request may wait for a job's end; a longer wish is cut to it."""
+    """How long a request may wait for a job's end (a longer wish is cut to it) or for its turn (then 429)."""
     max_streams: int = 256
     """Event streams that are open at the same time."""
     max_queued_jobs: int = 20_000

@@ -212,6 +212,10 @@ class ChildToolchain:
         """Whether the task runner can send out tasks."""
         return self._runner.available()
 
+    def missing(self, capabilities: Sequence[str]) -> tuple[str, ...]:
+        """As the task runner knows."""
+        return self._runner.missing(capabilities)
+
     def close(self) -> None:
         """End all children."""
         self._runner.close()

@@ -1,7 +1,7 @@
 """The task runner port: where one JSON task runs, on this machine or on another, and how its files are returned."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -46,6 +46,10 @@ class TaskRunner(Protocol):
 
     def offers(self, capability: str) -> bool:
         """Whether a worker would now take tasks of a capability such as ``measure.h200``."""
+        ...
+
+    def missing(self, capabilities: Sequence[str]) -> tuple[str, ...]:
+        """Those of the capabilities that no worker offers; empty if the broker, which would know, does not answer."""
         ...
 
     def compilers(self, capability: str) -> str:

@@ -267,6 +267,10 @@ class Toolchain(Protocol):
         """Whether steps could be run now; False while the task runner cannot send them out."""
         ...
 
+    def missing(self, capabilities: Sequence[str]) -> tuple[str, ...]:
+        """Those of the capabilities for which no live worker is known; empty while nobody can know."""
+        ...
+
     def close(self) -> None:
         """End all children; no method is called afterwards."""
         ...

@@ -15,6 +15,7 @@ from warpwright.service.page_parameters import DEFAULT_LIMIT, Cursor, Limit
 from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
 from warpwright.service.tokens.access import ReadCaller, TuneCaller
 from warpwright.service.tokens.schemas import TokenScope
+from warpwright.service.work_pools import SubmitPool
 
 router = APIRouter(prefix="/v1/batches", tags=["batches"], route_class=GuardedRoute)
 
@@ -33,15 +34,18 @@ async def create_batch(
     response: Response,
     context: ContextDep,
     caller: TuneCaller,
+    pool: SubmitPool,
     name: Annotated[str, Query(max_length=200)] = "",
 ) -> BatchView:
     """Submit many kernels at once. The same file again gives the same batch; identical lines share one job."""
     body = await request.body()
     encoding = request.headers.get("content-encoding", "").strip().lower()
-    lines = await run_in_threadpool(read_lines, body, encoding, context.settings)
-    batch_id, created = await run_in_threadpool(
-        service.create, context, lines, name, owner=caller.id, trace=request.scope["trace_id"]
-    )
+
+    def create() -> tuple[str, bool]:
+        lines = read_lines(body, encoding, context.settings)
+        return service.create(context, lines, name, owner=caller.id, trace=request.scope["trace_id"])
+
+    batch_id, created = await pool.run(create)
     if not created:
         response.status_code = 200
     response.headers["Location"] = f"/v1/batches/{batch_id}"

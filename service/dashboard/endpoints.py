@@ -38,11 +38,12 @@ from warpwright.service.db import ReadSession
 from warpwright.service.errors import TooManyRequests, Unauthorized
 from warpwright.service.jobs import service as jobs
 from warpwright.service.jobs.again import submission_again
-from warpwright.service.jobs.submit import submit
+from warpwright.service.jobs.submit import Submitted, submit
 from warpwright.service.results.service import present_columns
 from warpwright.service.tokens.access import COOKIE, caller_with
 from warpwright.service.tokens.schemas import TokenScope
 from warpwright.service.tokens.service import SESSION_PREFIX, TokenCheck, log_in, log_out
+from warpwright.service.work_pools import SolvePool, SubmitPool
 from warpwright.solver.domain import HardwareProfile, PinError
 from warpwright.tuning.toolchain import StepFailed
 
@@ -180,10 +181,16 @@ def cancel_form(context: ContextDep, caller: Tuner, form: FormDep, job_id: str) 
 
 
 @router.post("/jobs/{job_id}/retune")
-def retune_form(request: Request, context: ContextDep, caller: Tuner, form: FormDep, job_id: str) -> Response:
+async def retune_form(
+    request: Request, context: ContextDep, caller: Tuner, form: FormDep, job_id: str, pool: SubmitPool
+) -> Response:
     """Submits a job's request again, as a job that takes no cached answer."""
-    submission = submission_again(context, job_id)
-    again = submit(context, submission, owner=caller.id, trace=str(request.scope.get("trace_id") or ""))
+
+    def retune() -> Submitted:
+        submission = submission_again(context, job_id)
+        return submit(context, submission, owner=caller.id, trace=str(request.scope.get("trace_id") or ""))
+
+    again = await pool.run(retune)
     return RedirectResponse(f"/jobs/{again.job_id}", status_code=303)
 
 
@@ -195,18 +202,19 @@ def drawing(request: Request, context: ContextDep, caller: Reader, job_id: str, 
 
 
 @router.post("/jobs/{job_id}/why")
-def why_form(
+async def why_form(
     request: Request,
     context: ContextDep,
     caller: Tuner,
     job_id: str,
     form: FormDep,
+    pool: SolvePool,
 ) -> HTMLResponse:
     """Why a choice is impossible, or what it costs."""
     answer: Mapping[str, object] = {}
     refused, why = "", form.text("why")
     try:
-        answer = explain_for_job(context, job_id, form.number("variant"), why)
+        answer = await pool.run(explain_for_job, context, job_id, form.number("variant"), why)
     except StepFailed as error:
         refused = error.failure.message
     except PinError as error:

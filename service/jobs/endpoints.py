@@ -20,6 +20,7 @@ from warpwright.service.pages import Page, decode_cursor, encode_cursor, page_of
 from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import ReadCaller, TuneCaller, WorkCaller
 from warpwright.service.tokens.schemas import TokenScope
+from warpwright.service.work_pools import SubmitPool, WorkPools
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
 
@@ -35,12 +36,16 @@ async def create(
     response: Response,
     context: ContextDep,
     caller: TuneCaller,
+    pool: SubmitPool,
     idempotency_key: Annotated[
         str | None, Header(min_length=1, max_length=200, description="The same key again gives the same job.")
     ] = None,
 ) -> JobView:
     """Tune a kernel or a kernel family. 202 with a new job, 200 with the job that already does the same work."""
-    submitted = await run_in_threadpool(
+    pools: WorkPools = request.app.state.work_pools
+    if submission.mode is JobMode.NOW:
+        pools.solve.admit()  # before anything is stored
+    submitted = await pool.run(
         submit, context, submission, owner=caller.id, trace=request.scope["trace_id"], key=idempotency_key
     )
     if not submitted.created:
@@ -49,7 +54,7 @@ async def create(
     response.headers["Location"] = f"/v1/jobs/{submitted.job_id}"
     job = await run_in_threadpool(service.get, context, submitted.job_id)
     if submission.mode is JobMode.NOW:
-        job.now = await run_in_threadpool(answer_now, context, submission)
+        job.now = await pools.solve.run(answer_now, context, submission)
     return job
 
 

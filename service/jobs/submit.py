@@ -14,14 +14,15 @@ from sqlalchemy import update
 from warpwright.lowering.compile.options import build_options
 from warpwright.service.app_context import Context
 from warpwright.service.artifacts import repository as artifact_rows
-from warpwright.service.db import WriteSession
+from warpwright.service.db import ReadSession, WriteSession
 from warpwright.service.db.models import IdempotencyKey, Job, JobSize, JobVariant, Work
-from warpwright.service.errors import InvalidRequest, StateConflict, TooLarge, TooManyRequests
+from warpwright.service.errors import InvalidRequest, StateConflict, TooLarge, TooManyRequests, Unavailable
 from warpwright.service.jobs import repository
 from warpwright.service.jobs.schemas import JobSubmission, VariantSubmission
 from warpwright.service.jobs.states import ACTIVE, JobState
 from warpwright.service.kernels import repository as kernel_rows
 from warpwright.service.kernels.service import ReadText, check_size, read_text
+from warpwright.service.live_workers import tuning, workers_away
 from warpwright.service.names import new_id
 from warpwright.service.profiles import repository as profile_rows
 from warpwright.service.profiles import service as profiles
@@ -64,9 +65,11 @@ def submit(context: Context, submission: JobSubmission, *, owner: str, trace: st
 
     Raises:
         WarpwrightError: the submission is refused: bad IR of the default variant, profile, pins, or sizes.
+        Unavailable: ``workers-away``; the job would be new, and no live worker can do a part of it.
         Conflict: ``idempotency-key-reused`` with another body.
     """
     prepared = prepare(context, submission)
+    away = workers_away(context.toolchain, tuning(prepared.profile))
     body_digest = _digest(submission.model_dump(mode="json"))
 
     def work(session: WriteSession) -> Submitted:
@@ -74,7 +77,7 @@ def submit(context: Context, submission: JobSubmission, *, owner: str, trace: st
             found = session.get(IdempotencyKey, (owner, key))
             if found is not None:
                 return _same_key(found, body_digest)
-        submitted = store(session, context, prepared, owner=owner, trace=trace)
+        submitted = store(session, context, prepared, owner=owner, trace=trace, refusal=away)
         if key is not None:
             row = {"owner": owner, "key": key, "body_digest": body_digest, "job_id": submitted.job_id}
             if not session.insert_missing(IdempotencyKey, [row]):
@@ -119,10 +122,6 @@ def prepare(context: Context, submission: JobSubmission, *, read: bool = True) -
         candidates=submission.candidates, wall_seconds=submission.seconds
     )
     digests = [digest_text(variant.ir) for variant in family]
-    kernels = _read_default(context, submission, profile, digests) if read else []
-    for variant in family:
-        for ir in (variant.ir, *(size.ir for size in variant.sizes)):
-            context.store.put(ir.encode())
     identity = context.toolchain.identity(profile)
     request = {
         "pins": dump(pins),
@@ -141,6 +140,13 @@ def prepare(context: Context, submission: JobSubmission, *, read: bool = True) -
         "sizes": [[digest_text(size.ir) for size in variant.sizes] for variant in family],
         "identity": asdict(identity),
     }
+    work_digest = _digest(work)
+    # Who asks for what a job does already waits with it: nothing is read, so no worker is needed for that.
+    read = read and (submission.fresh or not context.database.read(lambda session: _is_held(session, work_digest)))
+    kernels = _read_default(context, submission, profile, digests) if read else []
+    for variant in family:
+        for ir in (variant.ir, *(size.ir for size in variant.sizes)):
+            context.store.put(ir.encode())
     return Prepared(
         name=submission.name or (kernels[0].name if kernels else "") or _known_name(context, digests[0]) or "kernel",
         profile=profile,
@@ -148,13 +154,25 @@ def prepare(context: Context, submission: JobSubmission, *, read: bool = True) -
         variants=list(zip(family, digests, strict=True)),
         kernels=kernels,
         priority=submission.priority,
-        work_digest=_digest(work),
+        work_digest=work_digest,
         fresh=submission.fresh,
     )
 
 
-def store(session: WriteSession, context: Context, prepared: Prepared, *, owner: str, trace: str) -> Submitted:
-    """Write a prepared job, or find the one that does the same work. Part of the caller's transaction."""
+def store(
+    session: WriteSession,
+    context: Context,
+    prepared: Prepared,
+    *,
+    owner: str,
+    trace: str,
+    refusal: Unavailable | None = None,
+) -> Submitted:
+    """Write a prepared job, or find the one that does the same work. Part of the caller's transaction.
+
+    Raises:
+        Unavailable: the ``refusal``, if the job would be new. TooManyRequests: ``too-many-jobs``.
+    """
     job_id = new_id("job")
     if not prepared.fresh:
         holder = repository.work_job(session, prepared.work_digest, job_id)
@@ -163,6 +181,8 @@ def store(session: WriteSession, context: Context, prepared: Prepared, *, owner:
                 repository.interest(session, holder, owner)
                 return Submitted(holder, created=False)
             session.execute(update(Work).where(Work.digest == prepared.work_digest).values(job_id=job_id))
+    if refusal is not None:
+        raise refusal
     if repository.active_count(session, owner) >= context.settings.max_queued_jobs:
         raise TooManyRequests(
             "too many unfinished jobs of this token", code="too-many-jobs", headers={"Retry-After": "30"}
@@ -217,6 +237,12 @@ def _usable(job: Job | None) -> bool:
     if job is None or job.cancel_requested_at is not None:
         return False
     return job.state in ACTIVE or (job.state == JobState.DONE and not job.partial)
+
+
+def _is_held(session: ReadSession, work_digest: str) -> bool:
+    """Whether a job does this work. It may end or be cancelled before the transaction: then the new job reads its IR itself."""
+    held = session.get(Work, work_digest)
+    return held is not None and _usable(repository.job(session, held.job_id))
 
 
 def _same_key(found: IdempotencyKey, body_digest: str) -> Submitted:

@@ -8,6 +8,7 @@ import structlog
 from warpwright.service.db import DATABASE_AWAY, Database, DatabaseBusy
 from warpwright.service.errors import InvalidRequest, TooLarge, Unavailable
 from warpwright.service.kernels import repository
+from warpwright.service.live_workers import READING, require_workers
 from warpwright.solver.domain import HardwareProfile, WarpwrightError, digest_text
 from warpwright.tuning.toolchain import Patience, StepFailed, Stop, Toolchain
 
@@ -38,8 +39,9 @@ def read_text(toolchain: Toolchain, ir: str, profile: HardwareProfile, place: st
 
     Raises:
         WarpwrightError: the IR is refused, with the place inside the request.
-        Unavailable: ``reader-failed``; the reader itself failed, try again.
+        Unavailable: ``reader-failed``, the reader itself failed, or ``workers-away``; try again.
     """
+    require_workers(toolchain, READING)
     patience = Patience(READ_SECONDS, time.monotonic() + READ_SECONDS, Stop())
     try:
         kernel = toolchain.read(ir, profile, patience)

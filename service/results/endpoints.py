@@ -24,6 +24,7 @@ from warpwright.service.results.schemas import (
 from warpwright.service.strict_route import StrictRoute
 from warpwright.service.tokens.access import ReadCaller, TuneCaller
 from warpwright.service.tokens.schemas import TokenScope
+from warpwright.service.work_pools import SubmitPool, WorkPools
 
 router = APIRouter(prefix="/v1", tags=["results"], route_class=StrictRoute)
 
@@ -36,7 +37,10 @@ async def lookup(body: LookupRequest, request: Request) -> Response:
     answer = await hot.answer(body)
     found = answer is not None
     if answer is None:
-        found, answer, ir_hash = await run_in_threadpool(_lookup, context, body)
+        pools: WorkPools = request.app.state.work_pools
+        by_hash = body.ir is None and body.variants is None  # reads no IR, so it takes milliseconds
+        work = run_in_threadpool(_lookup, context, body) if by_hash else pools.lookup.run(_lookup, context, body)
+        found, answer, ir_hash = await work
         if body.ir is not None:
             hot.learn(body.ir, ir_hash)
     LOOKUPS.labels("found" if found else "missing").inc()
@@ -74,9 +78,11 @@ def list_results(
 
 
 @router.post("/results:refresh", response_model=RefreshAnswer, status_code=202)
-def refresh_results(body: RefreshRequest, request: Request, context: ContextDep, caller: TuneCaller) -> RefreshAnswer:
+async def refresh_results(
+    body: RefreshRequest, request: Request, context: ContextDep, caller: TuneCaller, pool: SubmitPool
+) -> RefreshAnswer:
     """Tune stale results again with the current toolchain; the old ones stay until they are deleted."""
-    return refresh(context, body, owner=caller.id, trace=request.scope["trace_id"])
+    return await pool.run(refresh, context, body, owner=caller.id, trace=request.scope["trace_id"])
 
 
 def _lookup(context: Context, body: LookupRequest) -> tuple[bool, bytes, str]:

@@ -4,10 +4,12 @@ import time
 
 from warpwright.service.app_context import Context
 from warpwright.service.db.models import StoredResult
+from warpwright.service.live_workers import READING, require_workers
 from warpwright.service.profiles import service as profiles
 from warpwright.service.results.schemas import LookupRequest
 from warpwright.service.results.stored_answer import read_answer
 from warpwright.solver.domain import CandidateKind, HardwareProfile, WarpwrightError
+from warpwright.tuning.outage import Outage
 from warpwright.tuning.toolchain import Patience, StepFailed, Stop
 from warpwright.tuning.verify_baselines import refusal_of_choice
 
@@ -17,11 +19,16 @@ READ_SECONDS = 60.0
 
 
 def refusal_of_default(context: Context, ir: str, profile: HardwareProfile) -> str:
-    """The rule that refuses the compiler's default of a kernel, in words; empty if none does or the kernel cannot be read."""
+    """The rule that refuses the compiler's default of a kernel, in words; empty if none does, or the kernel is not one to which
+    rules apply. What could not be checked now is not given out either.
+    """
     try:
+        require_workers(context.toolchain, READING)
         kernel = context.toolchain.read(ir, profile, _patience())
-    except (WarpwrightError, StepFailed):
-        return ""
+    except StepFailed as error:
+        return f"it could not be held to today's rules: {error.failure.message}"
+    except WarpwrightError as error:
+        return f"it could not be held to today's rules: {error.message}" if isinstance(error, Outage) else ""
     return refusal_of_choice(kernel, CandidateKind.DEFAULT, profile, context.toolchain)
 
 

@@ -5,6 +5,7 @@ import time
 from warpwright.service.app_context import Context
 from warpwright.service.errors import InvalidRequest, Unavailable
 from warpwright.service.kernels.service import check_size
+from warpwright.service.live_workers import SOLVING, require_workers
 from warpwright.service.profiles import service as profiles
 from warpwright.service.solve.schemas import SolveAnswer, SolveRequest
 from warpwright.solver.domain import HardwareProfile, Infeasible, Outcome, Pins, Unknown, Verdict
@@ -28,6 +29,7 @@ def solve(context: Context, request: SolveRequest) -> SolveAnswer:
     check_size(request.ir, context.settings.max_ir_bytes, "/ir")
     profile = context.database.read(lambda session: profiles.resolve(session, request.profile))
     pins: Pins = load_pins(request.pins, profile, "/pins")
+    require_workers(context.toolchain, SOLVING)
     solving = Solving(request.engine, request.seed, request.work_limit)
     try:
         kernel = context.toolchain.read(request.ir, profile, _patience(READ_SECONDS))

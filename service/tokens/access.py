@@ -1,11 +1,12 @@
 """Dependencies that identify the caller and check its scope, from headers alone."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
+from warpwright.service.before_body import BeforeBody
 from warpwright.service.errors import Forbidden, Unauthorized
 from warpwright.service.tokens.schemas import TokenScope
 from warpwright.service.tokens.service import ANONYMOUS, SESSION_PREFIX, Caller, TokenCheck
@@ -46,7 +47,7 @@ async def caller_with(request: Request, secret: str) -> Caller:
     return caller if caller is not None else await run_in_threadpool(check.check, secret)
 
 
-class HeaderCheck(ABC):
+class HeaderCheck(BeforeBody):
     """A dependency that knows from the headers whether the caller may use a route with this scope.
 
     ``GuardedRoute`` runs it before any byte of the body is read; the framework's own run takes the caller from the request.

@@ -3,7 +3,7 @@
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -104,6 +104,13 @@ class CeleryRunner:
             return self._ledger.offered(capability)
         except RedisError:
             return False
+
+    def missing(self, capabilities: Sequence[str]) -> tuple[str, ...]:
+        """Those of the capabilities that no live worker offers; none of them while the broker does not answer."""
+        try:
+            return tuple(each for each in capabilities if not self._ledger.offered(each))
+        except RedisError:
+            return ()
 
     def compilers(self, capability: str) -> str:
         """The workers' compilers; the last known ones while no worker is up or the broker does not answer."""

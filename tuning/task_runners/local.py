@@ -5,7 +5,7 @@ Two pools, because TileLang's children are large and slow to start, and a solve 
 
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,10 @@ class LocalRunner:
     def offers(self, capability: str) -> bool:
         """Everything but measuring; the service itself measures on devices of this machine."""
         return capability in QUEUES
+
+    def missing(self, capabilities: Sequence[str]) -> tuple[str, ...]:
+        """None: this machine works itself."""
+        return ()
 
     def compilers(self, capability: str) -> str:
         """This machine's."""

