@@ -15,7 +15,6 @@ EXTRAS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "solve": ("numpy", "ortools", "z3"),
         "serve": (
             "alembic",
-            "anyio",
             "fastapi",
             "jinja2",
             "markupsafe",
