@@ -5,6 +5,7 @@ all others for an H200.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,13 @@ DEVICES = {"ascend": "ascend950", "blackwell": "b200"}
 FILES = sorted((Path(__file__).resolve().parents[3] / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def each(file: Path) -> Any:
+    """A kernel with tensor memory is solved, verified and built in its own tests (``test_blackwell``) and takes long."""
+    marks = [pytest.mark.slow] if file.stem.startswith("blackwell_") else []
+    return pytest.param(file, marks=marks, id=file.stem)
+
+
+@pytest.mark.parametrize("file", [each(file) for file in FILES])
 def test_a_kernel_file_has_a_legal_schedule(file: Path, pool: ChildPool) -> None:
     family = read_kernel_file(file, pool=pool)
     assert len({variant.ir for variant in family.variants}) == len(family.variants)

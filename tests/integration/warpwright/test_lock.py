@@ -125,6 +125,8 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow  # five builds; its short form is the Python example below
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not on this machine")
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="a binary needs nvcc on the path")
 def test_the_cmake_example_builds_and_loads_its_kernel(project: Path, tmp_path: Path) -> None:
