@@ -10,7 +10,6 @@ the consumer here. Each number is a floor (:mod:`warpwright.solver.warp.floors`)
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import product
 
 from warpwright.solver.device.cycles import LOADS, plain_copy
@@ -26,6 +25,7 @@ from warpwright.solver.warp.layout.buffer_channels import Channel
 from warpwright.solver.warp.layout.instruction_order import still_used
 from warpwright.solver.warp.layout.role_placement import tied_to
 from warpwright.solver.warp.layout.structure import release_is_fenced, structure_of
+from warpwright.solver.warp.per_problem import once_per_problem
 from warpwright.solver.warp.problem import CONSUMER, WarpProblem
 from warpwright.solver.warp.registers import widest_refusal
 from warpwright.solver.warp.timing import loops_by_weight
@@ -63,25 +63,11 @@ def bound_of_every_schedule(problem: WarpProblem) -> Bound | None:
     None if the kernel has no loop, or several matrix products of threads that need not be in one role.
     """
     free = replace(problem, pins=Pins(consumer_warpgroups=problem.pins.consumer_warpgroups))
-    return _cached(free.digest, _Keyed(free)) if loops_by_weight(free) else None
+    return _of_width(free) if loops_by_weight(free) else None
 
 
-class _Keyed:
-    """Carries a problem through the cache; all are equal, because the digest is the key."""
-
-    def __init__(self, problem: WarpProblem) -> None:
-        self.problem = problem
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Keyed)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-@lru_cache(maxsize=64)
-def _cached(digest: str, keyed: _Keyed) -> Bound | None:
-    problem = keyed.problem
+@once_per_problem
+def _of_width(problem: WarpProblem) -> Bound | None:
     scope = loops_by_weight(problem)[0]
     tied = _tied(problem, scope)
     if tied is None:

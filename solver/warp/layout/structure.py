@@ -8,7 +8,6 @@ the role that uses it (:mod:`warpwright.solver.warp.layout.plain_copies`). Pins 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 
 from warpwright.solver.device.cycles import LOADS, plain_copy
@@ -19,6 +18,7 @@ from warpwright.solver.warp.layout.instruction_order import free_after
 from warpwright.solver.warp.layout.plain_copies import loads_that_stay
 from warpwright.solver.warp.layout.proxies import fences_release
 from warpwright.solver.warp.layout.role_placement import place
+from warpwright.solver.warp.per_problem import once_per_problem
 from warpwright.solver.warp.problem import ROLES, WarpProblem
 
 __all__ = ["PlacedKernel", "release_is_fenced", "structure_of"]
@@ -51,36 +51,19 @@ class PlacedKernel:
         return frozenset(channel.buffer for channel in self.channels if channel.scope == scope)
 
 
-@lru_cache(maxsize=64)
-def _cached(digest: str, problem: "_Keyed") -> PlacedKernel:
+@once_per_problem
+def structure_of(problem: WarpProblem) -> PlacedKernel:
+    """The structure of a problem under its pins; computed once per problem."""
     staying: dict[str, str] = {}
     stayed: list[Conflict] = []
     while True:
-        placement, conflicts = place(problem.problem, staying)
-        structure = _structure(problem.problem, placement, conflicts)
-        more = loads_that_stay(problem.problem, placement, list(structure.conflicts))
+        placement, conflicts = place(problem, staying)
+        structure = _structure(problem, placement, conflicts)
+        more = loads_that_stay(problem, placement, list(structure.conflicts))
         if not more:
             return replace(structure, stayed=tuple(stayed))
         stayed += structure.conflicts
         staying |= more
-
-
-class _Keyed:
-    """Carries a problem through the cache; all are equal, because the digest is the key."""
-
-    def __init__(self, problem: WarpProblem) -> None:
-        self.problem = problem
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Keyed)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-def structure_of(problem: WarpProblem) -> PlacedKernel:
-    """The structure of a problem under its pins; computed once per problem."""
-    return _cached(problem.digest, _Keyed(problem))
 
 
 def release_is_fenced(problem: WarpProblem, channel: Channel) -> bool:
