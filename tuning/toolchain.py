@@ -80,6 +80,11 @@ class Patience:
     deadline: float
     stop: Stop
 
+    @classmethod
+    def alone(cls, seconds: float) -> "Patience":
+        """For a step that belongs to no job: nothing but its own limit ends it."""
+        return cls(seconds, time.monotonic() + seconds, Stop())
+
     @property
     def left(self) -> float:
         """Seconds that remain for the step, never negative."""

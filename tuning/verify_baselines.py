@@ -3,7 +3,15 @@
 from dataclasses import asdict, replace
 
 from warpwright.solver.device.limits import WARP_THREADS
-from warpwright.solver.domain import Candidate, CandidateKind, HardwareProfile, TargetFamily, Violation, WarpwrightError
+from warpwright.solver.domain import (
+    Candidate,
+    CandidateKind,
+    HardwareProfile,
+    TargetFamily,
+    Violation,
+    WarpSchedule,
+    WarpwrightError,
+)
 from warpwright.solver.forecast import chosen_schedule
 from warpwright.tuning.toolchain import KernelRead, Toolchain
 from warpwright.tuning.verdicts import VERDICT
@@ -16,14 +24,8 @@ def refusal_of_choice(kernel: KernelRead, kind: CandidateKind, profile: Hardware
 
     A build may still be refused by what its code asks for.
     """
-    if profile.family is not TargetFamily.CUDA or kind is CandidateKind.SCHEDULED:
-        return ""
-    try:
-        chosen = chosen_schedule(kernel.graph, profile, kind)
-        violations = toolchain.verify(kernel, profile, chosen[0]) if chosen is not None else ()
-    except WarpwrightError:
-        return ""
-    return f"{violations[0].family}/{violations[0].rule}: {violations[0].message}" if violations else ""
+    found = _verified(kernel, kind, profile, toolchain)
+    return found[1][0].words if found is not None and found[1] else ""
 
 
 def judged(record: Candidate, kernel: KernelRead | None, profile: HardwareProfile, toolchain: Toolchain) -> Candidate:
@@ -31,22 +33,30 @@ def judged(record: Candidate, kernel: KernelRead | None, profile: HardwareProfil
 
     Other records, and baselines without roles, are returned unchanged. A kernel that the rules do not cover has no verdict.
     """
-    if kernel is None or record.kind is CandidateKind.SCHEDULED:
+    found = _verified(kernel, record.kind, profile, toolchain) if kernel is not None and record.built else None
+    if found is None:
         return record
-    if profile.family is not TargetFamily.CUDA or not record.built:
-        return record
-    try:
-        chosen = chosen_schedule(kernel.graph, profile, record.kind)
-        if chosen is None:
-            return record
-        violations = toolchain.verify(kernel, profile, chosen[0])
-    except WarpwrightError:
-        return record
+    schedule, violations = found
     verdict: dict[str, object] = {
-        "threads": WARP_THREADS * chosen[0].num_warps,
+        "threads": WARP_THREADS * schedule.num_warps,
         "violations": [asdict(each) for each in violations if not _read_back(each, record)],
     }
     return replace(record, report={**record.report, VERDICT: verdict})
+
+
+def _verified(
+    kernel: KernelRead, kind: CandidateKind, profile: HardwareProfile, toolchain: Toolchain
+) -> tuple[WarpSchedule, tuple[Violation, ...]] | None:
+    """What the compiler chooses by itself, and the rules that it breaks; None for a schedule of ours, a choice without roles, and
+    a kernel or device that the rules do not cover.
+    """
+    if profile.family is not TargetFamily.CUDA or kind is CandidateKind.SCHEDULED:
+        return None
+    try:
+        chosen = chosen_schedule(kernel.graph, profile, kind)
+        return (chosen[0], toolchain.verify(kernel, profile, chosen[0])) if chosen is not None else None
+    except WarpwrightError:
+        return None
 
 
 def _read_back(violation: Violation, record: Candidate) -> bool:

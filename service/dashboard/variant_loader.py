@@ -1,6 +1,5 @@
 """Loads one variant of a job with its kernel, device and pins. One loader for all pages."""
 
-import time
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,7 +9,7 @@ from warpwright.service.db.models import JobVariant, Profile
 from warpwright.service.errors import NotFound
 from warpwright.service.jobs import service as jobs
 from warpwright.solver.domain import HardwareProfile, Pins, load
-from warpwright.tuning.toolchain import KernelRead, Patience, Stop
+from warpwright.tuning.toolchain import KernelRead, Patience
 
 __all__ = ["LoadedVariant", "kernel_of", "patience", "variant_of"]
 
@@ -55,7 +54,7 @@ def kernel_of(context: Context, variant: LoadedVariant) -> KernelRead:
 
 def patience() -> Patience:
     """The time limit of one page."""
-    return Patience(SECONDS, time.monotonic() + SECONDS, Stop())
+    return Patience.alone(SECONDS)
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -1,6 +1,5 @@
 """Reading submitted IR: which kernel it is, and whether it is accepted."""
 
-import time
 from dataclasses import dataclass
 
 import structlog
@@ -10,7 +9,7 @@ from warpwright.service.errors import InvalidRequest, TooLarge, Unavailable
 from warpwright.service.kernels import repository
 from warpwright.service.live_workers import READING, require_workers
 from warpwright.solver.domain import HardwareProfile, WarpwrightError, digest_text
-from warpwright.tuning.toolchain import Patience, StepFailed, Stop, Toolchain
+from warpwright.tuning.toolchain import Patience, StepFailed, Toolchain
 
 __all__ = ["ReadText", "check_size", "identify", "read_text"]
 
@@ -42,7 +41,7 @@ def read_text(toolchain: Toolchain, ir: str, profile: HardwareProfile, place: st
         Unavailable: ``reader-failed``, the reader itself failed, or ``workers-away``; try again.
     """
     require_workers(toolchain, READING)
-    patience = Patience(READ_SECONDS, time.monotonic() + READ_SECONDS, Stop())
+    patience = Patience.alone(READ_SECONDS)
     try:
         kernel = toolchain.read(ir, profile, patience)
     except StepFailed as error:

@@ -1,7 +1,5 @@
 """Whether today's rules refuse what was stored under others, or what the compiler would do by itself."""
 
-import time
-
 from warpwright.service.app_context import Context
 from warpwright.service.db.models import StoredResult
 from warpwright.service.live_workers import READING, require_workers
@@ -10,7 +8,7 @@ from warpwright.service.results.schemas import LookupRequest
 from warpwright.service.results.stored_answer import read_answer
 from warpwright.solver.domain import CandidateKind, HardwareProfile, WarpwrightError
 from warpwright.tuning.outage import Outage
-from warpwright.tuning.toolchain import Patience, StepFailed, Stop
+from warpwright.tuning.toolchain import Patience, StepFailed
 from warpwright.tuning.verify_baselines import refusal_of_choice
 
 __all__ = ["refusal_of_default", "refusal_of_stored"]
@@ -24,7 +22,7 @@ def refusal_of_default(context: Context, ir: str, profile: HardwareProfile) -> s
     """
     try:
         require_workers(context.toolchain, READING)
-        kernel = context.toolchain.read(ir, profile, _patience())
+        kernel = context.toolchain.read(ir, profile, Patience.alone(READ_SECONDS))
     except StepFailed as error:
         return f"it could not be held to today's rules: {error.failure.message}"
     except WarpwrightError as error:
@@ -40,14 +38,10 @@ def refusal_of_stored(context: Context, request: LookupRequest, row: StoredResul
         return "only with the kernel's IR can it be held to today's rules"
     profile = context.database.read(lambda session: profiles.resolve(session, request.profile))
     try:
-        kernel = context.toolchain.read(texts[stored.variant], profile, _patience())
+        kernel = context.toolchain.read(texts[stored.variant], profile, Patience.alone(READ_SECONDS))
         if stored.schedule is None:
             return refusal_of_choice(kernel, stored.kind, profile, context.toolchain)
         broken = context.toolchain.verify(kernel, profile, stored.schedule)
     except StepFailed as error:
         return f"it could not be held to today's rules: {error.failure.message}"
-    return f"{broken[0].family}/{broken[0].rule}: {broken[0].message}" if broken else ""
-
-
-def _patience() -> Patience:
-    return Patience(READ_SECONDS, time.monotonic() + READ_SECONDS, Stop())
+    return broken[0].words if broken else ""

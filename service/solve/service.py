@@ -1,7 +1,5 @@
 """Schedules without building. Stateless: nothing is stored, the same request gives the same answer."""
 
-import time
-
 from warpwright.service.app_context import Context
 from warpwright.service.errors import InvalidRequest, Unavailable
 from warpwright.service.kernels.service import check_size
@@ -10,7 +8,7 @@ from warpwright.service.profiles import service as profiles
 from warpwright.service.solve.schemas import SolveAnswer, SolveRequest
 from warpwright.solver.domain import HardwareProfile, Infeasible, Outcome, Pins, Unknown, Verdict
 from warpwright.solver.profiles.pin_domains import load_pins
-from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
+from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed
 
 __all__ = ["solve"]
 
@@ -32,11 +30,11 @@ def solve(context: Context, request: SolveRequest) -> SolveAnswer:
     require_workers(context.toolchain, SOLVING)
     solving = Solving(request.engine, request.seed, request.work_limit)
     try:
-        kernel = context.toolchain.read(request.ir, profile, _patience(READ_SECONDS))
+        kernel = context.toolchain.read(request.ir, profile, Patience.alone(READ_SECONDS))
         answer = _answer(context, kernel, profile, pins, solving, request.seconds)
         answer.pins = pins
         if request.why is not None:
-            patience = _patience(request.seconds + MARGIN_SECONDS)
+            patience = Patience.alone(request.seconds + MARGIN_SECONDS)
             answer.explanation = dict(context.toolchain.explain(kernel, profile, pins, request.why, patience))
     except StepFailed as error:
         if error.outcome in (Outcome.INFRASTRUCTURE, Outcome.SKIPPED):
@@ -51,7 +49,7 @@ def _answer(
     context: Context, kernel: KernelRead, profile: HardwareProfile, pins: Pins, solving: Solving, seconds: float
 ) -> SolveAnswer:
     try:
-        verdict = context.toolchain.solve(kernel, profile, pins, solving, _patience(seconds + MARGIN_SECONDS))
+        verdict = context.toolchain.solve(kernel, profile, pins, solving, Patience.alone(seconds + MARGIN_SECONDS))
     except StepFailed as error:
         if error.outcome is not Outcome.TIMED_OUT:
             raise
@@ -72,7 +70,3 @@ def _described(verdict: Verdict, kernel: KernelRead, profile: HardwareProfile) -
         answer.schedule = verdict.schedule
         answer.certificate = verdict.certificate
     return answer
-
-
-def _patience(seconds: float) -> Patience:
-    return Patience(seconds, time.monotonic() + seconds, Stop())

@@ -37,6 +37,11 @@ class Violation:
     message: str
     place: str = ""
 
+    @property
+    def words(self) -> str:
+        """The rule's code, and what it says of this schedule."""
+        return f"{self.family}/{self.rule}: {self.message}"
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:

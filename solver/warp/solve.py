@@ -219,9 +219,7 @@ def _solve_placed(problem: WarpProblem, engine: str, limits: Budget, progress: P
     broken = violations(problem, schedule)
     if broken:
         log.error("%s answered with a schedule that breaks %s: %s", engine, broken[0].rule, broken[0].message)
-        return Unknown(
-            f"the answer broke {broken[0].family}/{broken[0].rule}: {broken[0].message}", engine, result.work
-        )
+        return Unknown(f"the answer broke {broken[0].words}", engine, result.work)
     certificate = certificate_of(problem, schedule, result, solver.name, solver.version, limits)
     proven = result.status is EngineStatus.OPTIMAL or (
         certificate.initiation_interval_cycles is not None and certificate.gap_cycles == 0

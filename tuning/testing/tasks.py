@@ -29,7 +29,7 @@ from warpwright.solver.domain import (
 )
 from warpwright.tuning.request import TuneBudget, TuneRequest, Variant
 from warpwright.tuning.testing.toolchain import StandInToolchain
-from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed, Stop
+from warpwright.tuning.toolchain import KernelRead, Patience, Solving, StepFailed
 
 __all__ = ["compile_one", "copy", "explain", "materialize", "propose", "read", "solve", "step"]
 
@@ -144,4 +144,4 @@ def _profile(payload: dict[str, Any]) -> HardwareProfile:
 
 
 def _patience() -> Patience:
-    return Patience(PATIENCE, time.monotonic() + PATIENCE, Stop())
+    return Patience.alone(PATIENCE)
