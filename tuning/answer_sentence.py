@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from math import comb
 from statistics import median
 
+from warpwright.lowering.frontend.author_settings import not_followed
 from warpwright.solver.domain import Candidate, CandidateKind, Failure
 from warpwright.tuning.partial_reasons import words_of
 from warpwright.tuning.result import Ending
-from warpwright.tuning.roofline import Roofline, roofline_in
+from warpwright.tuning.roofline import Roofline, clock_of, roofline_in
 from warpwright.tuning.size_checks import RIGHT, size_entries
 
 __all__ = ["AnswerPart", "AnswerSentence", "Answered", "answer_sentence", "half_width"]
@@ -40,9 +41,15 @@ class AnswerSentence:
     @property
     def text(self) -> str:
         """The sentence; what belongs to the time is joined by commas."""
-        together = [part.text for part in self.parts if part.name in _OF_THE_TIME]
-        rest = [part.text for part in self.parts if part.name not in _OF_THE_TIME]
-        return "; ".join([*([", ".join(together)] if together else []), *rest])
+        return "".join(part.text + behind for part, behind in self.spoken)
+
+    @property
+    def spoken(self) -> tuple[tuple[AnswerPart, str], ...]:
+        """The parts in the order of the sentence, each with the characters behind it."""
+        together = [part for part in self.parts if part.name in _OF_THE_TIME]
+        rest = [part for part in self.parts if part.name not in _OF_THE_TIME]
+        behind = [", "] * (len(together) - 1) + ["; "] * (len(rest) + bool(together) - 1) + [""]
+        return tuple(zip([*together, *rest], behind, strict=False))
 
 
 _OF_THE_TIME = ("gain", "throughput", "library")
@@ -116,7 +123,7 @@ def _settings(winner: Candidate) -> list[AnswerPart]:
     """What the winner's build does not follow of what the kernel's author asked of the compiler."""
     told = winner.report.get("settings_ignored")
     ignored = [str(name) for name in told] if isinstance(told, list | tuple) else []
-    return [AnswerPart("settings", f"not followed of the author's settings: {', '.join(ignored)}")] if ignored else []
+    return [AnswerPart("settings", not_followed(ignored))] if ignored else []
 
 
 def _gain_part(winner: Candidate, baseline: Candidate | None, gain: float | None) -> AnswerPart:
@@ -207,11 +214,11 @@ def _conditions(winner: Candidate) -> AnswerPart:
         return AnswerPart("conditions", "nothing was measured", known=False)
     device = winner.measurement.get("device")
     driver = str(device.get("driver") or "") if isinstance(device, Mapping) else ""
-    after = winner.measurement.get("after")
-    if not isinstance(after, Mapping) or after.get("sm_clock_mhz") is None:
+    after, mhz = winner.measurement.get("after"), clock_of(winner.measurement)
+    if not isinstance(after, Mapping) or mhz is None:
         how = "measured at a clock that was not recorded"
     else:
-        clock = f"{after['sm_clock_mhz']:,} MHz"
+        clock = f"{mhz:,.0f} MHz"
         slowed = [str(each) for each in after.get("throttle") or ()]
         limits = "the power limit" if slowed == ["power_cap"] else ", ".join(each.replace("_", " ") for each in slowed)
         how = f"measured at {limits} ({clock})" if slowed else f"measured at {clock}"

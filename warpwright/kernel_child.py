@@ -47,8 +47,7 @@ def read_all(payload: dict[str, Any]) -> dict[str, Any]:
     unread: list[dict[str, Any]] = []
     with user_module(path) as module:
         function, given = payload.get("function"), dict(payload.get("set") or {})
-        has_factory = FACTORY in module and (FAMILY in module or not is_prim_func(module[FACTORY]))
-        names = [function] if function else [FACTORY] if has_factory else list(_kernels(module))
+        names = [function] if function else [FACTORY] if _has_factory(module) else list(_kernels(module))
         for each in names or [None]:
             name, target, part = _choose(module, path, each)
             try:
@@ -111,7 +110,7 @@ def _choose(module: Mapping[str, Any], path: Path, function: str | None) -> tupl
     """
     if function is not None:
         return _named(module, function, path)
-    if FACTORY in module and (FAMILY in module or not is_prim_func(module[FACTORY])):
+    if _has_factory(module):
         return FACTORY, module[FACTORY], ""
     found = _kernels(module)
     if len(found) == 1:
@@ -131,6 +130,11 @@ def _choose(module: Mapping[str, Any], path: Path, function: str | None) -> tupl
         code="kernel-file-several-kernels",
         place=str(path),
     )
+
+
+def _has_factory(module: Mapping[str, Any]) -> bool:
+    """Whether the file's ``kernel`` speaks for it: as the factory of a kernel family, or of a kernel."""
+    return FACTORY in module and (FAMILY in module or not is_prim_func(module[FACTORY]))
 
 
 def _named(module: Mapping[str, Any], function: str, path: Path) -> tuple[str, Any, str]:

@@ -5,6 +5,7 @@ from warpwright.service.candidates.sentences import (
     basis_line,
     by_reason,
     proof_line,
+    proposed_line,
     registers_of,
     structure_words,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "forecast_words",
     "microseconds",
     "proof_line",
+    "proposed_line",
     "registers_of",
     "structure_words",
 ]

@@ -21,6 +21,8 @@ __all__ = [
     "AuthorSettings",
     "Setting",
     "author_settings",
+    "not_followed",
+    "setting_name",
 ]
 
 PASS_CONFIGS, FLAGS = "tilelang_pass_configs", "tilelang_compile_flags"
@@ -117,6 +119,16 @@ class AuthorSettings:
         return (*sorted(self.configs.keys() - kept.configs.keys()), *(f for f in self.flags if _is_ignored(f)))
 
 
+def not_followed(ignored: Sequence[str]) -> str:
+    """The settings that a build does not follow, in words."""
+    return f"not followed of the author's settings: {', '.join(ignored)}"
+
+
+def setting_name(key: Any) -> str:
+    """A pass configuration's key as text: authors write strings or members of TileLang's ``PassConfigKey``."""
+    return str(getattr(key, "value", key))
+
+
 def author_settings(configs: Mapping[Any, Any] | None, flags: Sequence[str] | str | None) -> AuthorSettings:
     """Settings as an author writes them, in one form: keys as text, nothing that says nothing, flags one by one.
 
@@ -125,7 +137,7 @@ def author_settings(configs: Mapping[Any, Any] | None, flags: Sequence[str] | st
     found: dict[str, Setting] = {}
     more: list[str] = []
     for key, value in (configs or {}).items():
-        name, plain = str(getattr(key, "value", key)), getattr(value, "value", value)
+        name, plain = setting_name(key), getattr(value, "value", value)
         if name == DEVICE_FLAGS:
             more += _split(plain)
         elif name not in WITHOUT_EFFECT and SETTING_NAME.match(name) and plain is not None:

@@ -3,7 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from warpwright.lowering.frontend.author_settings import FLAGS, PASS_CONFIGS, AuthorSettings, author_settings
+from warpwright.lowering.frontend.author_settings import (
+    FLAGS,
+    PASS_CONFIGS,
+    AuthorSettings,
+    author_settings,
+    setting_name,
+)
 
 __all__ = ["settings_of", "with_author_settings", "with_settings"]
 
@@ -34,7 +40,7 @@ def with_author_settings(
     """The function with its own settings and those of its ``@tilelang.jit``, which win (0.1.15 wheel, ``jit/__init__.py``)."""
     own = settings_of(function)
     given = [flags] if isinstance(flags, str) else list(flags or ())
-    merged = {**own.configs, **{str(getattr(key, "value", key)): value for key, value in (configs or {}).items()}}
+    merged = {**own.configs, **{setting_name(key): value for key, value in (configs or {}).items()}}
     return with_settings(function, author_settings(merged, [*own.flags, *given]))
 
 

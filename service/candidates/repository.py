@@ -6,6 +6,7 @@ from sqlalchemy import select
 
 from warpwright.service.db import ReadSession, WriteSession
 from warpwright.service.db.models import CandidateArtifact, CandidateRow, JobVariant
+from warpwright.solver.domain import BASELINES
 
 __all__ = [
     "all_of",
@@ -55,9 +56,10 @@ def all_of(session: ReadSession, job_id: str) -> Sequence[CandidateRow]:
     ).all()
 
 
-def baselines(session: ReadSession, job_id: str, kinds: Sequence[str]) -> Sequence[CandidateRow]:
+def baselines(session: ReadSession, job_id: str) -> Sequence[CandidateRow]:
     """A job's candidates of the compiler's own kinds: three, or three for each variant up to the first that fits."""
-    query = select(CandidateRow).where(CandidateRow.job_id == job_id, CandidateRow.kind.in_(list(kinds)))
+    kinds = [kind.value for kind in BASELINES]
+    query = select(CandidateRow).where(CandidateRow.job_id == job_id, CandidateRow.kind.in_(kinds))
     return session.scalars(query.order_by(CandidateRow.number).limit(256)).all()
 
 

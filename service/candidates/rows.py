@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from warpwright.service.db.models import CandidateRow
@@ -18,7 +18,7 @@ from warpwright.solver.domain import (
     load,
 )
 
-__all__ = ["apply", "candidate_of", "fingerprint_columns", "finite"]
+__all__ = ["apply", "candidate_of", "evidence_of", "fingerprint_columns", "finite"]
 
 
 def apply(row: CandidateRow, candidate: Candidate) -> None:
@@ -44,14 +44,23 @@ def candidate_of(
     row: CandidateRow, *, params: Mapping[str, object] | None = None, products: Mapping[str, bytes] | None = None
 ) -> Candidate:
     """The candidate of a row. ``params`` are its variant's, ``products`` those that the caller has read."""
+    return replace(
+        evidence_of(row),
+        params=params or {},
+        schedule=load(Schedule, row.schedule) if row.schedule else None,
+        certificate=load(Certificate, row.certificate) if row.certificate else None,
+        seconds=row.seconds,
+        products=products or {},
+    )
+
+
+def evidence_of(row: CandidateRow) -> Candidate:
+    """The candidate of a row as far as a ranking and a sentence need it: without schedule, certificate, parameters, products."""
     return Candidate(
         id=row.key,
         variant=row.variant,
         kind=CandidateKind(row.kind),
         outcome=Outcome(row.outcome),
-        params=params or {},
-        schedule=load(Schedule, row.schedule) if row.schedule else None,
-        certificate=load(Certificate, row.certificate) if row.certificate else None,
         status=row.status,
         structure={name: str(value) for name, value in row.structure.items()},
         forecast_ns=row.forecast_ns,
@@ -61,8 +70,6 @@ def candidate_of(
         report=row.report,
         not_honoured=tuple(row.not_honoured),
         failure=Failure(**row.failure) if row.failure else None,
-        seconds=row.seconds,
-        products=products or {},
     )
 
 

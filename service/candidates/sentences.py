@@ -5,7 +5,15 @@ from typing import Any
 
 from warpwright.solver.domain import Certificate, Conflict, Outcome, RejectedStructure, proof_sentence
 
-__all__ = ["agreement", "basis_line", "by_reason", "proof_line", "registers_of", "structure_words"]
+__all__ = [
+    "agreement",
+    "basis_line",
+    "by_reason",
+    "proof_line",
+    "proposed_line",
+    "registers_of",
+    "structure_words",
+]
 
 USUAL = {("store", "consumer"), ("iterations", "in order"), ("registers", "as launched")}
 """Default choices that are not mentioned: the consumer stores, iterations stay in order, no setmaxnreg."""
@@ -84,6 +92,11 @@ def registers_of(report: Mapping[str, Any]) -> tuple[str, str]:
     total = sum(int(value) for value in spills if isinstance(value, int | float))
     registers = ptxas.get("registers")
     return (str(registers) if registers is not None else "-"), str(total)
+
+
+def proposed_line(data: Mapping[str, Any]) -> str:
+    """The event ``proposed`` of a job: how much there is to build."""
+    return f"{data.get('total')} candidates to build, {data.get('rejected')} structures proven impossible"
 
 
 def by_reason(rejected: Sequence[RejectedStructure]) -> list[tuple[tuple[Conflict, ...], list[RejectedStructure]]]:

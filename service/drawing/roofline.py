@@ -15,7 +15,7 @@ __all__ = ["RooflinePoint", "roofline_svg"]
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 760, 360, 60, 40, 16, 14
 LINE = 14
-KINDS = ("scheduled", "compiler", "library")
+KINDS = ("scheduled", "compiler", "vendor")
 Scale = Callable[[float], float]
 
 

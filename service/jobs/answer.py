@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from warpwright.service.candidates import repository as candidate_rows
-from warpwright.service.db import ReadSession
+from warpwright.service.candidates.rows import evidence_of
 from warpwright.service.db.models import CandidateRow, Job
-from warpwright.solver.domain import BASELINES, Candidate, CandidateKind, Failure, Outcome
+from warpwright.solver.domain import Failure
 from warpwright.tuning.answer_sentence import Answered, AnswerSentence, answer_sentence
 from warpwright.tuning.ranking import best_of
 
-__all__ = ["answer_of", "baseline_of", "evidence_of"]
+__all__ = ["answer_of", "baseline_of"]
 
 
 def answer_of(job: Job, winner: CandidateRow | None, baseline: CandidateRow | None) -> AnswerSentence | None:
@@ -34,30 +33,10 @@ def answer_of(job: Job, winner: CandidateRow | None, baseline: CandidateRow | No
     )
 
 
-def baseline_of(session: ReadSession, job_id: str) -> CandidateRow | None:
+def baseline_of(baselines: Sequence[CandidateRow]) -> CandidateRow | None:
     """The best of the compiler's own choices: a tuned answer must never be worse."""
-    rows = {row.key: row for row in candidate_rows.baselines(session, job_id, [kind.value for kind in BASELINES])}
-    best = best_of([evidence_of(row) for row in rows.values()])
-    return rows[best.id] if best else None
-
-
-def evidence_of(row: CandidateRow) -> Candidate:
-    """The candidate of a row without its schedule and its certificate."""
-    return Candidate(
-        id=row.key,
-        variant=row.variant,
-        kind=CandidateKind(row.kind),
-        outcome=Outcome(row.outcome),
-        status=row.status,
-        structure={name: str(value) for name, value in row.structure.items()},
-        forecast_ns=row.forecast_ns,
-        forecast_cycles=row.forecast_cycles,
-        measured_ns=row.measured_ns,
-        measurement=row.measurement,
-        report=row.report,
-        not_honoured=tuple(row.not_honoured),
-        failure=Failure(**row.failure) if row.failure else None,
-    )
+    best = best_of([evidence_of(row) for row in baselines])
+    return next((row for row in baselines if best is not None and row.key == best.id), None)
 
 
 def _families(rejected: Sequence[dict[str, object]]) -> list[str]:

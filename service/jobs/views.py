@@ -36,7 +36,7 @@ def view(session: ReadSession, job: Job) -> JobView:
     names = repository.profile_names(session, [job.profile_digest])
     summary = job.summary or {}
     winner = candidate_rows.get(session, job.id, job.best) if job.best else None
-    baseline = baseline_of(session, job.id)
+    baseline = baseline_of(candidate_rows.baselines(session, job.id))
     answer = answer_of(job, winner, baseline)
     return JobView(
         **_summary(job, names.get(job.profile_digest, "")),

@@ -15,13 +15,16 @@ from warpwright.solver.domain import Candidate, Fingerprint, Outcome, digest_tex
 from warpwright.tuning.ranking import best_of
 from warpwright.tuning.toolchain import Identity
 
-__all__ = ["family_hash", "remember"]
+__all__ = ["FAMILY", "family_hash", "remember"]
+
+FAMILY = "family:"
+"""How the identity of a kernel family begins."""
 
 
 def family_hash(ir_hashes: Sequence[str]) -> str:
     """Identity of a kernel family: its only member's, or a digest over the set of its members'."""
     members = sorted(set(ir_hashes))
-    return members[0] if len(members) == 1 else "family:" + digest_text("\n".join(members))
+    return members[0] if len(members) == 1 else FAMILY + digest_text("\n".join(members))
 
 
 def remember(

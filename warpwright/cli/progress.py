@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from warpwright.sentences import microseconds
+from warpwright.sentences import microseconds, proposed_line
 from warpwright.service.jobs.schemas import EventView
 
 __all__ = ["TuningProgress"]
@@ -89,7 +89,7 @@ class TuningProgress:
 
     def _proposed(self, data: dict[str, Any]) -> None:
         self._bar.update(self._task, total=data.get("total"))
-        self._line(f"{data.get('total')} candidates to build, {data.get('rejected')} structures proven impossible")
+        self._line(proposed_line(data))
 
     def _step(self, data: dict[str, Any]) -> None:
         self.note(f"{data.get('step')} {str(data.get('candidate', ''))[:SHOWN_ID]}")

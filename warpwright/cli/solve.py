@@ -17,7 +17,7 @@ from warpwright.cli.render import console, print_schedule
 from warpwright.extras import needs
 from warpwright.graphs import read_graph
 from warpwright.kernel_file import KernelFile
-from warpwright.lowering.frontend.author_settings import AuthorSettings
+from warpwright.lowering.frontend.author_settings import AuthorSettings, not_followed
 from warpwright.lowering.frontend.precheck import precheck
 from warpwright.sentences import proof_line
 from warpwright.solver.device.instruction import remarks
@@ -73,7 +73,7 @@ def run_solve(options: SolveOptions) -> ExitCode:
         verdict = solve_kernel(kernel, profile, engine=engine, pins=pins, pool=pool, graph=graph)
     settings = precheck(kernel.variants[0].ir).settings() if is_cuda else AuthorSettings()
     if ignored := settings.ignored(default=False):
-        sys.stderr.write(f"not followed of the author's settings: {', '.join(ignored)}\n")
+        sys.stderr.write(f"{not_followed(ignored)}\n")
     if options.json:
         _print_json(documents.dump(verdict))
     else:

@@ -9,6 +9,7 @@ from warpwright.service.dashboard.views.rows import JobRow, job_rows
 from warpwright.service.db import ReadSession
 from warpwright.service.db.models import Job, JobVariant, Kernel, Profile, StoredResult, Worker
 from warpwright.service.errors import NotFound
+from warpwright.service.results.store import FAMILY
 from warpwright.solver.domain import HardwareProfile, load
 
 __all__ = [
@@ -24,8 +25,6 @@ __all__ = [
 ]
 
 SHOWN = 100
-FAMILY = "family:"
-"""How the identity of a kernel family begins (``results.store.family_hash``)."""
 
 
 @dataclass(frozen=True, slots=True)

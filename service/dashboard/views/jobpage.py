@@ -21,7 +21,6 @@ from warpwright.service.jobs import repository
 from warpwright.service.jobs import service as jobs
 from warpwright.service.jobs.answer import answer_of, baseline_of
 from warpwright.solver.domain import (
-    BASELINES,
     Candidate,
     CandidateKind,
     Certificate,
@@ -139,6 +138,7 @@ def job_detail(session: ReadSession, job_id: str) -> JobDetail:
     best = candidate_rows.get(session, job_id, job.best) if job.best else None
     query = select(CandidateRow).where(CandidateRow.job_id == job_id).order_by(CandidateRow.number).options(COLUMNS)
     candidates = session.scalars(query).all()
+    baselines = candidate_rows.baselines(session, job_id)
     summary = job.summary or {}
     rejected = _rejected(summary.get("rejected", []))
     return JobDetail(
@@ -162,8 +162,8 @@ def job_detail(session: ReadSession, job_id: str) -> JobDetail:
         refusals={
             row.key: words for row in candidates if row.outcome != Outcome.REFUSED and (words := refusal_in(row))
         },
-        answer=answer_of(job, best, baseline_of(session, job_id)),
-        speed=speed_of_light(best, _baselines(session, job_id), summary.get("libraries", {})),
+        answer=answer_of(job, best, baseline_of(baselines)),
+        speed=speed_of_light(best, baselines, summary.get("libraries", {})),
     )
 
 
@@ -181,12 +181,6 @@ def _rejected(entries: Sequence[Mapping[str, Any]]) -> list[RejectedStructure]:
         )
         for entry in entries
     ]
-
-
-def _baselines(session: ReadSession, job_id: str) -> Sequence[CandidateRow]:
-    """The compiler's own choices that were timed."""
-    rows = candidate_rows.baselines(session, job_id, [kind.value for kind in BASELINES])
-    return [row for row in rows if row.measured_ns]
 
 
 def _agreements(session: ReadSession, job_id: str) -> dict[str, str]:

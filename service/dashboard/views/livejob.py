@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from warpwright.service.candidates.sentences import proposed_line
 from warpwright.service.dashboard.views.rows import JobRow, job_rows
 from warpwright.service.db import ReadSession
 from warpwright.service.db.models import CandidateRow, Job, JobEvent
@@ -95,7 +96,7 @@ def _left(session: ReadSession, job: Job) -> str:
     if job.started_at is None or job.ended_at is not None:
         return ""
     present = datetime.now(UTC)
-    spent = (present - _aware(job.started_at)).total_seconds()
+    spent = (present - job.started_at).total_seconds()
     budget = float(job.request.get("budget", {}).get("wall_seconds") or 0.0)
     most = f"at most {_span(budget - spent)} by its budget" if budget > spent else ""
     in_phase = select(func.max(JobEvent.number)).where(JobEvent.job_id == job.id, JobEvent.kind == "state")
@@ -106,7 +107,7 @@ def _left(session: ReadSession, job: Job) -> str:
     ((count, first),) = session.rows(ended)
     if not count or count < 2 or job.total is None or job.done >= job.total:
         return most
-    seconds = (present - _aware(first)).total_seconds() / (count - 1) * (job.total - job.done)
+    seconds = (present - first).total_seconds() / (count - 1) * (job.total - job.done)
     return ", ".join(filter(None, (f"about {_span(seconds)} at this rate", most)))
 
 
@@ -118,7 +119,7 @@ def _words(kind: str, data: Mapping[str, Any]) -> str:
             failure = data.get("failure")
             return f"variant {data.get('variant')} " + (f"refused: {failure.get('message')}" if failure else "read")
         case "proposed":
-            return f"{data.get('total')} candidates to build, {data.get('rejected')} structures proven impossible"
+            return proposed_line(data)
         case "step":
             return f"{data.get('step')} of {data.get('candidate')}"
         case "candidate":
@@ -133,7 +134,3 @@ def _words(kind: str, data: Mapping[str, Any]) -> str:
 
 def _span(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-
-
-def _aware(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

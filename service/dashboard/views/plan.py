@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from warpwright.solver.device.limits import WARPGROUP
 from warpwright.solver.domain import (
     ROOT,
     BufferVersions,
@@ -22,7 +23,6 @@ from warpwright.solver.domain import (
 __all__ = ["PlanTables", "RoleSteps", "certificate_of", "plan_of"]
 
 
-WARPS_OF_A_GROUP = 4
 REGISTER_STEP = 8
 
 
@@ -60,7 +60,7 @@ class PlanTables:
             found.append(("pipelines.merged=true", "buffers that may share a pipeline do"))
         consumers = [role for role in self.roles if role.name == "consumer"]
         for role in consumers:
-            groups = role.warps // WARPS_OF_A_GROUP
+            groups = role.warps // WARPGROUP
             found += [
                 (f"roles.consumer.warpgroups={count}", f"{count} consumer warpgroups instead of {groups}")
                 for count in (groups + 1, groups - 1)

@@ -51,13 +51,10 @@ def speed_of_light(
         if row.measured_ns and row.key != winner.key and (not together or "rounds_ns" in row.measurement):
             fastest.setdefault(row.kind, row)
     shown = [
-        (_name(winner), _kind(winner), winner.measured_ns, roofline_in(winner.report), clock_of(winner.measurement))
+        (_name(row), _kind(row), row.measured_ns or 0.0, roofline_in(row.report), clock_of(row.measurement))
+        for row in (winner, *fastest.values())
     ]
-    for row in fastest.values():
-        shown.append(
-            (_name(row), _kind(row), row.measured_ns or 0.0, roofline_in(row.report), clock_of(row.measurement))
-        )
-    shown += [(name, "library", time, line, None) for name, time in libraries.items() if time]
+    shown += [(name, "vendor", time, line, None) for name, time in libraries.items() if time]
     rows, points = [], []
     for name, kind, time, found, clock in shown:
         work = found or line
