@@ -29,7 +29,7 @@ from warpwright.solver.ascend.families import FAMILIES as ASCEND
 from warpwright.solver.modulo.families import FAMILIES as MODULO
 from warpwright.solver.warp.families import FAMILIES as WARP
 
-__all__ = ["BUILDS_NOTHING", "FACES", "Mutation", "emptied", "main", "module_of", "mutations"]
+__all__ = ["BUILDS_NOTHING", "FACES", "Mutation", "emptied", "main", "mutations", "own_tests"]
 
 ROOT = Path(__file__).resolve().parents[1]
 FACES = ("check", "build")
@@ -65,11 +65,6 @@ FAMILIES: dict[str, tuple[ModuleType, ...]] = {
 
 def _by_name(kind: str) -> dict[str, ModuleType]:
     return {str(module.NAME): module for module in FAMILIES[kind]}
-
-
-def module_of(mutation: Mutation) -> str:
-    """Name of the module that holds the family, without its package; its test has the same name."""
-    return _by_name(mutation.kind)[mutation.family].__name__.rpartition(".")[2]
 
 
 def mutations() -> list[Mutation]:
@@ -152,9 +147,10 @@ class Outcome:
 
 
 def own_tests(mutation: Mutation) -> str:
-    """The test file of the mutation's family."""
+    """The test file of the mutation's family, which is called by the module that holds the family."""
     room = {"warp": "families", "ascend": "ascend/families", "modulo": "modulo/families"}[mutation.kind]
-    return f"tests/unit/solver/{room}/test_{module_of(mutation)}.py"
+    module = _by_name(mutation.kind)[mutation.family].__name__.rpartition(".")[2]
+    return f"tests/unit/solver/{room}/test_{module}.py"
 
 
 def run_own_first(mutation: Mutation) -> Outcome:

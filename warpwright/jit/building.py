@@ -62,7 +62,6 @@ class _WarmChild:
 
     pool: ChildPool
     process: int
-    users: int = 0
     ending: threading.Timer | None = None
 
 
@@ -80,18 +79,16 @@ def _warm_child() -> Iterator[ChildPool]:
             atexit.register(pool.close)
             _child = _WarmChild(pool, os.getpid())
         child = _child
-        child.users += 1
-        if child.ending is not None:
-            child.ending.cancel()
     try:
         yield child.pool
     finally:
         with _lock:
-            child.users -= 1
-            if not child.users:
-                child.ending = threading.Timer(IDLE_SECONDS, child.pool.retire)
-                child.ending.daemon = True
-                child.ending.start()
+            if child.ending is not None:
+                child.ending.cancel()
+            # A child at work is not idle, and stays.
+            child.ending = threading.Timer(IDLE_SECONDS, child.pool.retire)
+            child.ending.daemon = True
+            child.ending.start()
 
 
 def _scheduled(ir: str, schedule: Schedule, profile: HardwareProfile) -> str:

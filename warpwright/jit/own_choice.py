@@ -17,7 +17,7 @@ from warpwright.lowering.compile.lower import PASS_CONFIGS, Lowered, lower, read
 from warpwright.lowering.compile.readback import read_back
 from warpwright.lowering.compile.register_pool import over_pool
 from warpwright.lowering.compile.result import Launch
-from warpwright.lowering.frontend.author_settings import DEFAULT_BUILD
+from warpwright.lowering.frontend.author_settings import DEFAULT_BUILD, setting_name
 from warpwright.lowering.frontend.walk import walk_kernel
 from warpwright.lowering.materialize.fenced_choice import FencedChoice, fenced_choice
 from warpwright.solver.domain import BASELINES, CandidateKind, HardwareProfile, NotApplicable, WarpwrightError
@@ -67,7 +67,7 @@ def own_choice(ir: str, kind: CandidateKind, profile: HardwareProfile, given: Co
 
 def kept(given: Configs, *, default: bool) -> dict[str, Any]:
     """The user's pass configurations that a choice follows: a schedule decides itself what some of them say."""
-    plain = {str(getattr(key, "value", key)): value for key, value in given.items()}
+    plain = {setting_name(key): value for key, value in given.items()}
     return plain if default else {key: value for key, value in plain.items() if key not in DEFAULT_BUILD}
 
 

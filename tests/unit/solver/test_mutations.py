@@ -9,18 +9,12 @@ from typing import Protocol
 
 import pytest
 
-from benchmarks.mutation import BUILDS_NOTHING, Mutation, emptied, module_of, mutations
+from benchmarks.mutation import BUILDS_NOTHING, Mutation, emptied, mutations, own_tests
 from tests import kernels
 from warpwright.solver.profiles import load_profile
 from warpwright.solver.warp.encoding import declare
 from warpwright.solver.warp.families import family
 from warpwright.solver.warp.problem import close_problem
-
-ROOMS = {
-    "warp": "tests.unit.solver.families",
-    "ascend": "tests.unit.solver.ascend.families",
-    "modulo": "tests.unit.solver.modulo.families",
-}
 
 
 class Boundary(Protocol):
@@ -29,14 +23,18 @@ class Boundary(Protocol):
     family: str
 
 
+def module_of(mutation: Mutation) -> str:
+    return own_tests(mutation).removesuffix(".py").replace("/", ".")
+
+
 def boundaries(mutation: Mutation) -> tuple[Boundary, ...]:
     """Those of the family's own test module, which is called by the family's module."""
-    found = import_module(f"{ROOMS[mutation.kind]}.test_{module_of(mutation)}").BOUNDARIES
+    found = import_module(module_of(mutation)).BOUNDARIES
     return tuple(boundary for boundary in found if boundary.family == mutation.family)
 
 
 def asserting(mutation: Mutation) -> Callable[[Boundary], None]:
-    module = import_module(f"{ROOMS[mutation.kind]}.boundaries")
+    module = import_module(f"{module_of(mutation).rpartition('.')[0]}.boundaries")
     chosen: Callable[[Boundary], None] = getattr(
         module, "assert_checked" if mutation.face == "check" else "assert_built"
     )
